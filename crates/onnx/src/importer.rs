@@ -7,6 +7,7 @@ use blocktensor_graph::Graph;
 
 use crate::adopt::Maps;
 use crate::error::Result;
+use crate::host::HostModel;
 use crate::model;
 use crate::node::{Attribute, Import};
 use crate::ops;
@@ -118,6 +119,14 @@ impl Importer {
         // SAFETY: the caller's promise.
         let maps = unsafe { Maps::new() };
         Ok(model::read_path(self, path, Some(maps))?.0)
+    }
+
+    /// Reads a model that a host has parsed: its nodes, types and constants, from memory.
+    ///
+    /// # Errors
+    /// As the function [`from_bytes`].
+    pub fn from_host(&self, host: HostModel) -> Result<Graph> {
+        model::read_host(self, host)
     }
 
     /// Whether a program brought its own importer for this op.

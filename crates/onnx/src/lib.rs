@@ -25,6 +25,7 @@ mod declared;
 mod error;
 mod external;
 mod fold;
+mod host;
 mod importer;
 mod model;
 mod node;
@@ -37,6 +38,7 @@ mod subgraph;
 mod tensor;
 
 pub use error::{Error, Result};
+pub use host::{HostModel, HostNode, HostValue, constant_of};
 pub use importer::{Importer, NEWEST_OPSET, OLDEST_OPSET, from_bytes, from_path};
 pub use node::{Attribute, Import, OnnxNode};
 pub use show::{is_shown, show};

@@ -13,6 +13,7 @@ use rten_onnx::onnx::{AttributeProto, AttributeType, GraphProto, ModelProto, Nod
 use crate::adopt::Maps;
 use crate::error::{Error, Result};
 use crate::external::External;
+use crate::host::{HostModel, HostNode, HostValue};
 use crate::importer::{Importer, NEWEST_OPSET, OLDEST_OPSET, canonical};
 use crate::node::{Attribute, OnnxNode};
 use crate::subgraph::{Step, Subgraph};
@@ -87,10 +88,42 @@ fn read(importer: &Importer, parsed: ModelProto, external: &External) -> Result<
             remedy,
         ));
     }
+    let sets = parsed.opset_import.iter();
+    let sets = sets.map(|set| (set.domain.as_deref().unwrap_or_default(), set.version.unwrap_or(1)));
+    Model { importer, external, opsets: opsets_of(sets)? }.graph(graph)
+}
+
+/// Reads a model that a host has parsed.
+pub(crate) fn read_host(importer: &Importer, model: HostModel) -> Result<Graph> {
+    let sets = model.opsets.iter().map(|(domain, version)| (domain.as_str(), *version));
+    let reader = Model { importer, external: &External::default(), opsets: opsets_of(sets)? };
+    let (mut graph, mut known) = (Graph::new(), HashMap::new());
+    for (name, constant) in model.constants {
+        check_name(&name)?;
+        known.insert(name.clone(), graph.constant(&name, constant)?);
+    }
+    for input in &model.inputs {
+        let (of, dims) = declared::input_type(&input.name, &input.proto())?;
+        known.insert(input.name.clone(), graph.input_of(&input.name, of, &dims)?);
+    }
+    let mut steps = Vec::with_capacity(model.nodes.len());
+    for node in model.nodes {
+        let name = node.name.clone();
+        for text in node.outputs.iter().chain([&name]) {
+            check_name(text)?;
+        }
+        steps.push((name.clone(), reader.step_of(&name, node)?));
+    }
+    let (steps, captured) = ordered(steps, &known.keys().map(String::as_str).collect())?;
+    let outputs: Vec<ValueInfoProto> = model.outputs.iter().map(HostValue::proto).collect();
+    assemble(graph, known, steps, captured, &outputs, outputs.iter())
+}
+
+/// The version of each operator set, by the set's canonical name.
+fn opsets_of<'a>(sets: impl Iterator<Item = (&'a str, i64)>) -> Result<HashMap<String, i64>> {
     let mut opsets: HashMap<String, i64> = HashMap::new();
-    for set in &parsed.opset_import {
-        let domain = canonical(set.domain.as_deref().unwrap_or_default());
-        let version = set.version.unwrap_or(1);
+    for (domain, version) in sets {
+        let domain = canonical(domain);
         if opsets.insert(domain.to_string(), version).is_some_and(|other| other != version) {
             let domain = if domain.is_empty() { "ai.onnx" } else { domain };
             let rule = format!("it imports one version of the operator set `{domain}`");
@@ -108,7 +141,7 @@ fn read(importer: &Importer, parsed: ModelProto, external: &External) -> Result<
             ),
         ));
     }
-    Model { importer, external, opsets }.graph(graph)
+    Ok(opsets)
 }
 
 /// Names of values that nothing in a graph makes, each with the node that uses it.
@@ -133,36 +166,8 @@ impl Model<'_> {
         }
         let outer: HashSet<&str> = known.keys().map(String::as_str).collect();
         let (steps, captured) = self.steps(std::mem::take(&mut proto.node), &outer)?;
-        if let Some((node, name)) = captured.first() {
-            let rule = "no input, initializer or node has this name";
-            return Err(Error::invalid(node, format!("the input `{name}`"), rule, "export the model again"));
-        }
-        for (name, step) in steps {
-            let inputs: Vec<_> =
-                step.inputs.iter().map(|n| n.as_ref().and_then(|n| known.get(n).copied())).collect();
-            let outputs: Vec<&str> = step.outputs.iter().map(String::as_str).collect();
-            let ids = graph.node(&name, Arc::new(step.node), &inputs, &outputs)?;
-            known.extend(step.outputs.into_iter().zip(ids).filter(|(name, _)| !name.is_empty()));
-        }
-        for output in &proto.output {
-            let name = output.name.as_deref().unwrap_or_default();
-            let Some(id) = known.get(name) else {
-                let rule = "no input, initializer or node has this name";
-                return Err(Error::invalid("an output", format!("`{name}`"), rule, "export the model again"));
-            };
-            graph.output(name, *id)?;
-        }
-        for value in proto.value_info.iter().chain(&proto.output) {
-            if let Some(id) = value.name.as_deref().and_then(|name| known.get(name))
-                && let Some(of) = declared::element_type(value)
-            {
-                graph.declare(*id, &of)?;
-            }
-        }
-        if proto.output.is_empty() {
-            return Err(Error::Malformed { reason: "the graph has no outputs".to_string() });
-        }
-        Ok(graph)
+        let declared = proto.value_info.iter().chain(&proto.output);
+        assemble(graph, known, steps, captured, &proto.output, declared)
     }
 
     fn initializers(&self, proto: &mut GraphProto) -> Result<Vec<(String, Constant)>> {
@@ -204,47 +209,38 @@ impl Model<'_> {
             let step = self.step(&name, node)?;
             steps.push((name, step));
         }
-        let mut made: HashSet<&str> = HashSet::new();
-        for (name, step) in &steps {
-            for output in step.outputs.iter().filter(|o| !o.is_empty()) {
-                if outer.contains(output.as_str()) || !made.insert(output) {
-                    let rule = "another value has this name, and names are unique";
-                    let what = format!("node `{name}`");
-                    return Err(Error::invalid(
-                        what,
-                        format!("the output `{output}`"),
-                        rule,
-                        "export the model again",
-                    ));
-                }
-            }
-        }
-        let captured = steps.iter().flat_map(|(name, step)| {
-            let unknown = step
-                .inputs
-                .iter()
-                .flatten()
-                .filter(|n| !made.contains(n.as_str()) && !outer.contains(n.as_str()));
-            unknown.map(move |n| (format!("node `{name}`"), n.clone()))
-        });
-        let captured = captured.collect();
-        let uses: Vec<Vec<&str>> =
-            steps.iter().map(|(_, s)| s.inputs.iter().flatten().map(String::as_str).collect()).collect();
-        let makes: Vec<Vec<&str>> = steps
-            .iter()
-            .map(|(_, s)| s.outputs.iter().filter(|o| !o.is_empty()).map(String::as_str).collect())
-            .collect();
-        let order = sort::topological(&uses, &makes).map_err(|i| {
-            let rule = "its inputs depend on its outputs";
-            Error::invalid(format!("node `{}`", steps[i].0), "a cycle", rule, "export the model again")
-        })?;
-        let mut steps: Vec<Option<(String, Step)>> = steps.into_iter().map(Some).collect();
-        Ok((order.into_iter().filter_map(|i| steps[i].take()).collect(), captured))
+        ordered(steps, outer)
     }
 
     fn step(&self, name: &str, proto: NodeProto) -> Result<Step> {
-        let domain = canonical(proto.domain.as_deref().unwrap_or_default()).to_string();
         let op_type = proto.op_type.unwrap_or_default();
+        let mut attributes: Vec<(String, Attribute)> = Vec::with_capacity(proto.attribute.len());
+        for attribute in proto.attribute {
+            let key = attribute.name.clone().unwrap_or_default();
+            let what = format!("node `{name}` ({op_type}), attribute `{key}`");
+            if attributes.iter().any(|(other, _)| *other == key) {
+                return Err(Error::invalid(what, "two values", "names are unique", "export the model again"));
+            }
+            attributes.push((key, self.attribute(&what, attribute)?));
+        }
+        let domain = proto.domain.unwrap_or_default();
+        self.step_of(
+            name,
+            HostNode {
+                domain,
+                op_type,
+                attributes,
+                inputs: proto.input,
+                outputs: proto.output,
+                ..HostNode::default()
+            },
+        )
+    }
+
+    /// As `step`, for a node whose attributes are known.
+    fn step_of(&self, name: &str, node: HostNode) -> Result<Step> {
+        let HostNode { op_type, attributes, .. } = node;
+        let domain = canonical(&node.domain).to_string();
         let version = match self.opsets.get(&domain) {
             Some(version) => *version,
             None if domain.is_empty() => {
@@ -257,31 +253,23 @@ impl Model<'_> {
             }
             None => 1,
         };
-        let mut attributes: Vec<(String, Attribute)> = Vec::with_capacity(proto.attribute.len());
-        for attribute in proto.attribute {
-            let key = attribute.name.clone().unwrap_or_default();
-            let what = format!("node `{name}` ({op_type}), attribute `{key}`");
-            if attributes.iter().any(|(other, _)| *other == key) {
-                return Err(Error::invalid(what, "two values", "names are unique", "export the model again"));
-            }
-            attributes.push((key, self.attribute(&what, attribute)?));
-        }
         let is_checked = domain.is_empty() && !self.importer.is_registered(&domain, &op_type);
         if is_checked {
             let what = format!("node `{name}` ({op_type})");
-            ops::schema::check(&what, &op_type, version, &proto.input, &proto.output, &attributes)?;
+            ops::schema::check(&what, &op_type, version, &node.inputs, &node.outputs, &attributes)?;
         }
         let mut inputs: Vec<Option<String>> =
-            proto.input.into_iter().map(|n| Some(n).filter(|n| !n.is_empty())).collect();
+            node.inputs.into_iter().map(|n| Some(n).filter(|n| !n.is_empty())).collect();
         for (_, attribute) in &attributes {
             if let Attribute::Graph(graph) = attribute {
                 inputs.extend(graph.captured.iter().cloned().map(Some));
             }
         }
         let import = self.importer.find(&domain, &op_type, version, &attributes);
-        let outputs: Vec<bool> = proto.output.iter().map(|n| !n.is_empty()).collect();
-        let node = OnnxNode { domain, op_type, version, attributes, outputs, import, is_checked };
-        Ok(Step { node, inputs, outputs: proto.output })
+        let is_named: Vec<bool> = node.outputs.iter().map(|n| !n.is_empty()).collect();
+        let outputs = node.outputs;
+        let node = OnnxNode { domain, op_type, version, attributes, outputs: is_named, import, is_checked };
+        Ok(Step { node, inputs, outputs })
     }
 
     fn attribute(&self, what: &str, mut proto: AttributeProto) -> Result<Attribute> {
@@ -344,6 +332,87 @@ impl Model<'_> {
             captured,
         })
     }
+}
+
+/// The steps in an order in which they can run, and names that nothing in the graph makes, each with the node that uses it.
+fn ordered(steps: Vec<(String, Step)>, outer: &HashSet<&str>) -> Result<(Vec<(String, Step)>, OuterNames)> {
+    let mut made: HashSet<&str> = HashSet::new();
+    for (name, step) in &steps {
+        for output in step.outputs.iter().filter(|o| !o.is_empty()) {
+            if outer.contains(output.as_str()) || !made.insert(output) {
+                let rule = "another value has this name, and names are unique";
+                let what = format!("node `{name}`");
+                return Err(Error::invalid(
+                    what,
+                    format!("the output `{output}`"),
+                    rule,
+                    "export the model again",
+                ));
+            }
+        }
+    }
+    let captured = steps.iter().flat_map(|(name, step)| {
+        let unknown = step
+            .inputs
+            .iter()
+            .flatten()
+            .filter(|n| !made.contains(n.as_str()) && !outer.contains(n.as_str()));
+        unknown.map(move |n| (format!("node `{name}`"), n.clone()))
+    });
+    let captured = captured.collect();
+    let uses: Vec<Vec<&str>> =
+        steps.iter().map(|(_, s)| s.inputs.iter().flatten().map(String::as_str).collect()).collect();
+    let makes: Vec<Vec<&str>> = steps
+        .iter()
+        .map(|(_, s)| s.outputs.iter().filter(|o| !o.is_empty()).map(String::as_str).collect())
+        .collect();
+    let order = sort::topological(&uses, &makes).map_err(|i| {
+        let rule = "its inputs depend on its outputs";
+        Error::invalid(format!("node `{}`", steps[i].0), "a cycle", rule, "export the model again")
+    })?;
+    let mut steps: Vec<Option<(String, Step)>> = steps.into_iter().map(Some).collect();
+    Ok((order.into_iter().filter_map(|i| steps[i].take()).collect(), captured))
+}
+
+/// Adds the nodes and the outputs to a graph that has its inputs and constants.
+fn assemble<'a>(
+    mut graph: Graph,
+    mut known: HashMap<String, ValueId>,
+    steps: Vec<(String, Step)>,
+    captured: OuterNames,
+    outputs: &[ValueInfoProto],
+    declared: impl Iterator<Item = &'a ValueInfoProto>,
+) -> Result<Graph> {
+    if let Some((node, name)) = captured.first() {
+        let rule = "no input, initializer or node has this name";
+        return Err(Error::invalid(node, format!("the input `{name}`"), rule, "export the model again"));
+    }
+    for (name, step) in steps {
+        let inputs: Vec<_> =
+            step.inputs.iter().map(|n| n.as_ref().and_then(|n| known.get(n).copied())).collect();
+        let outputs: Vec<&str> = step.outputs.iter().map(String::as_str).collect();
+        let ids = graph.node(&name, Arc::new(step.node), &inputs, &outputs)?;
+        known.extend(step.outputs.into_iter().zip(ids).filter(|(name, _)| !name.is_empty()));
+    }
+    for output in outputs {
+        let name = output.name.as_deref().unwrap_or_default();
+        let Some(id) = known.get(name) else {
+            let rule = "no input, initializer or node has this name";
+            return Err(Error::invalid("an output", format!("`{name}`"), rule, "export the model again"));
+        };
+        graph.output(name, *id)?;
+    }
+    for value in declared {
+        if let Some(id) = value.name.as_deref().and_then(|name| known.get(name))
+            && let Some(of) = declared::element_type(value)
+        {
+            graph.declare(*id, &of)?;
+        }
+    }
+    if outputs.is_empty() {
+        return Err(Error::Malformed { reason: "the graph has no outputs".to_string() });
+    }
+    Ok(graph)
 }
 
 /// A type, as ONNX numbers it, of which the attribute has a value though it is said to be of another one.

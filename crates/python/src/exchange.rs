@@ -133,7 +133,12 @@ fn convert(got: &str, takes: Option<DType>) -> String {
         calls.collect::<Vec<_>>().join(" or ")
     };
     let (numpy, torch) = (all(".astype(", "\""), all(".to(torch.", ""));
-    format!("convert it first: a numpy array with {numpy}, a tensor of torch with {torch}")
+    // Both libraries wrap what does not fit, and say nothing.
+    let fits = match (names.contains(&"int32"), got) {
+        (true, "s64" | "u64" | "u32") => ", if its numbers fit into 32 bits: others would be changed",
+        _ => "",
+    };
+    format!("convert it first: a numpy array with {numpy}, a tensor of torch with {torch}{fits}")
 }
 
 /// The error of DLPack for an argument of a call: it says what Python's libraries call the way out.

@@ -319,5 +319,6 @@ def test_a_dtype_that_an_input_does_not_take(tmp_path, op, inputs, dtype, name):
         e = error_of(lambda x=x: plan.run(x), bt.DlpackUnsupported)
         assert f'`.astype("{name}")`' in e.remedy and f"`.to(torch.{name})`" in e.remedy, e.remedy
         assert e.remedy.count("astype") == 1, e.remedy
+        assert ("if its numbers fit" in e.remedy) == (name == "int32" and wrong == np.int64)
         (y,) = plan.run(x.astype(name))
         assert y.shape == (2,)

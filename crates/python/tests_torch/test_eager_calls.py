@@ -300,7 +300,6 @@ def test_results_of_integers_are_refused():
     mask = x > 0
     for wrong in (
         lambda: torch.where(mask, 1, 0),
-        lambda: torch.where(mask, True, False),
         lambda: torch.where(mask, mask, 1),
         lambda: torch.where(mask, torch.tensor(1), 0),
         lambda: torch.where(X > 0, x.argmax(1, keepdim=True), 0),

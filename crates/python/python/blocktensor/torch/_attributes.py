@@ -1,6 +1,7 @@
 """What a run of a model leaves behind outside of its graph: attributes, and the state of random generators."""
 
 import copyreg
+import functools
 import io
 import random
 import sys
@@ -13,7 +14,7 @@ import torch
 from torch._C._functorch import is_functorch_wrapped_tensor
 from torch.utils import _pytree as pytree
 
-from ._state import moves_on, put_back, state_of
+from ._state import moves_on, owner_of, parts_of, put_back, state_of
 
 _MISSING = object()
 _STANDARD = set(torch.nn.Module().__dict__)
@@ -40,6 +41,21 @@ def kept_tensors(tensors: Iterable[torch.Tensor]) -> list[tuple[torch.Tensor, to
     """The tensors whose elements `restore` puts back; weights, which a forward does not change, are none of them."""
     plain = (x for x in tensors if type(x) is torch.Tensor and x.layout == torch.strided and x.device.type == "cpu")
     return [(x, x.detach().clone()) for x in plain if not is_functorch_wrapped_tensor(x)]
+
+
+def tensors_in(values: Iterable[Any]) -> dict[int, torch.Tensor]:
+    """The tensors in lists and dictionaries, by their ids. Lists may hold themselves."""
+    found: dict[int, torch.Tensor] = {}
+    seen: set[int] = set()
+    left = list(values)
+    while left:
+        x = left.pop()
+        if isinstance(x, torch.Tensor):
+            found[id(x)] = x
+        elif isinstance(x, (list, tuple, dict, deque)) and id(x) not in seen:
+            seen.add(id(x))
+            left += x.values() if isinstance(x, dict) else x
+    return found
 
 
 def restore(tensors: list[tuple[torch.Tensor, torch.Tensor]]) -> None:
@@ -100,7 +116,12 @@ def _write_text(x: Any, before: tuple[Any, int] | None) -> None:
 
 def containers(value: Any, name: str, depth: int = 0) -> Iterator[tuple[str, Any]]:
     """The lists, dictionaries, sets, arrays and plain objects' attributes that are reached from a value."""
-    if depth > _DEEPEST or isinstance(value, _OPAQUE):
+    if depth > _DEEPEST:
+        return
+    if isinstance(value, functools.partial) or owner_of(value) is not None:
+        for x in parts_of(value):
+            yield from containers(x, name, depth + 1)
+    if isinstance(value, _OPAQUE):
         return
     if type(value) in _KINDS or _is_array(value):
         yield name, value
@@ -143,7 +164,7 @@ class Attributes:
         self._expected = [before for _, _, before in self._contents]
         # `torch.export` computes with tensor attributes themselves where a forward writes into them.
         tensors = {id(x): x for _, x in attributes_of(model)}
-        tensors |= {id(x): x for _, held, _ in self._contents for x in pytree.tree_leaves(held) if isinstance(x, torch.Tensor)}
+        tensors |= tensors_in(held for _, held, _ in self._contents)
         self._tensors = kept_tensors(tensors.values())
         self._before: dict[tuple[str, str], Any] = {}
         self._assigned: dict[tuple[str, str], Any] = {}
@@ -236,8 +257,16 @@ def same(x: Any, y: Any) -> bool:
     return isinstance(x, (int, float, str, bytes, bool, set, torch.dtype, torch.device)) and bool(x == y)
 
 
+#: What a call sets for the process: its name, how it is read, and how it is put back.
+SETTINGS: list[tuple[str, Callable[[], Any], Callable[[Any], Any]]] = [
+    ("torch.set_num_threads", torch.get_num_threads, torch.set_num_threads),
+    ("torch.set_default_dtype", torch.get_default_dtype, torch.set_default_dtype),
+    ("torch.use_deterministic_algorithms", torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms),
+]
+
+
 class Generators:
-    """Keeps the state of the process's random generators, and tells which of them a forward used while it was traced.
+    """Keeps the state of the process's random generators and PyTorch's settings, and tells which of them a forward used.
 
     What is drawn from Python's or numpy's generators is a number in the graph. PyTorch's own draws are calls of the graph, so that
     only a seed changes its generator.
@@ -248,6 +277,7 @@ class Generators:
         sources: list[tuple[str, Callable[[], Any], Callable[[Any], Any]]] = [
             ("torch.manual_seed", torch.get_rng_state, torch.set_rng_state),
             ("random", random.getstate, random.setstate),
+            *SETTINGS,
         ]
         numpy = sys.modules.get("numpy")
         if numpy is not None:

@@ -15,12 +15,13 @@ from .. import _native
 from .._errors import Error, InvalidArgument, ShapeMismatch, UnsupportedDType, UnsupportedOp
 from .._native import Tensor
 from . import _table as _table  # fills the table
+from ._compose import masks
 from ._export import FACTORIES, error
 from ._handles import DTYPES, Absent, Handle, as_view, check_alone, described, imported, narrowed, overlap, refused, value_of
 from ._replay import replayed
 from ._signatures import LISTS, PLAIN_TYPES, TRAINS, Form, as_form, form_of
 from ._told import told_text
-from ._values import TABLE, WITHOUT_OP, Unsupported, Value
+from ._values import TABLE, WITHOUT_OP, Unsupported, Value, held
 
 _ARGUMENTS = {schema["name"]: [a["name"] for a in schema["args"]] for schema in _native.schemas()}
 
@@ -60,6 +61,9 @@ _NAMES = {
     "truediv": "div",
     "xor": "bitwise_xor",
 }
+
+#: Operators whose number comes first.
+_REFLECTED = {"__rand__": "bitwise_and", "__ror__": "bitwise_or", "__rxor__": "bitwise_xor"}
 
 _COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
 
@@ -180,7 +184,7 @@ def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     except Error:
         raise
     except Unsupported as e:
-        raise refused(name, _target(args, kwargs), str(e)) from None
+        raise refused(name, _target(args, kwargs), e.reason, e.remedy) from None
     except Exception as e:
         _raise_typed(name, _target(args, kwargs), e)
 
@@ -228,8 +232,10 @@ def _is_overridable(x: Any) -> bool:
 def call_aten(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Runs an op by its name in aten, or that of Python's operator."""
     if name.startswith("__"):
-        name = name.strip("_")
+        name = _REFLECTED.get(name, name.strip("_"))
     name = _NAMES.get(name, name)
+    if name in ("max", "min") and len(args) == 2 and isinstance(args[1], (Handle, torch.Tensor, Tensor)):
+        name = f"{name}imum"
     plain = name.rstrip("_")
     target = args[0] if args else kwargs.get("input", kwargs.get("self"))
     if isinstance(target, Handle) and name in target.OWN:
@@ -282,10 +288,11 @@ def _result(name: str, form: Form, arguments: list[Any], keywords: dict[str, Any
     if name not in TABLE:
         if name in WITHOUT_OP:
             raise Unsupported(WITHOUT_OP[name])
+        if name in ("full_like", "new_full") and values[0].dtype == "bool" and keywords.get("dtype") is None:
+            held(values[0], arguments[-1])
         if name in FACTORIES and not values[0].tensor.is_blocked:
             like = torch.empty(values[0].shape, dtype=DTYPES[values[0].tensor.dtype])
-            made = _native.from_dlpack(form.overload(like, *arguments[1:], **keywords))
-            return value_of(made)
+            return value_of(_native.from_dlpack(form.overload(like, *arguments[1:], **keywords)))
         overload = form.overload
         if overload._schema.is_mutable:
             overload = getattr(getattr(torch.ops.aten, name, None), overload._overloadname, None)
@@ -299,13 +306,17 @@ def _tabled(name: str, form: Form, values: list[Any], named: dict[str, Any]) -> 
     """What the table makes of a call."""
     if name in _NUMERIC:
         values = _promoted(name, values)
+        if name in ("maximum", "minimum"):
+            _check_masks(values)
     elif name in _JOINED and isinstance(values[0], list):
-        values = [_beside_f32(values[0]), *values[1:]]
+        values = [_widened(values[0]), *values[1:]]
     elif name in _BITWISE:
         _check_masks(values)
     elif name in _CONDITIONS:
         _check_choice(name, values)
-        values = [*values[:1], *_beside_f32(values[1:])] if name == "where" else values
+        if name == "where":
+            values = [*values[:1], *_beside_f32(values[1:], any_of=any(isinstance(x, float) for x in values[1:]))]
+        _check_masks(values[1:] if name == "where" else values[:1])
     builder = _Now(name, form, values, named)
     if name in _STRICT:
         builder.result_shape()
@@ -322,7 +333,7 @@ def _check_masks(values: list[Any]) -> None:
     for x in values:
         if isinstance(x, Value) and x.dtype == "bool" and x.tensor.size:
             if _native.call("amax", None, x.tensor.to_dtype("f32"), None, True).to_strided().numpy().max() > 1:
-                raise Unsupported("bits of integers; masks are zeros and ones")
+                raise Unsupported("a u8 tensor of other numbers than zeros and ones, which is no mask", "call it on `x.float()`")
 
 
 def _check_choice(name: str, values: list[Any]) -> None:
@@ -332,7 +343,7 @@ def _check_choice(name: str, values: list[Any]) -> None:
         text = f"op `{name}` of PyTorch: its condition is a mask, but got {described(mask.tensor)}"
         raise error(UnsupportedDType, text, "pass `x != 0`", op=name)
     if name == "where" and len(values) == 3 and any(isinstance(x, (bool, int)) for x in values[1:]):
-        if not any(isinstance(x, float) or (isinstance(x, Value) and x.dtype == "f32") for x in values[1:]):
+        if not masks(*values[1:]) and not any(isinstance(x, float) or (isinstance(x, Value) and x.dtype == "f32") for x in values[1:]):
             raise Unsupported("a result of integers; pass numbers as floats (`1.0`), whose result is f32")
 
 
@@ -349,11 +360,22 @@ def _promoted(name: str, values: list[Any]) -> list[Any]:
 
 
 def _beside_f32(values: list[Any], any_of: bool = False) -> list[Any]:
-    """Masks as f32 where one of the operands is f32, or, with `any_of`, in any case."""
+    """Masks and integers as f32 where one of the operands is f32; masks, with `any_of`, in any case."""
     dtypes = {x.tensor.dtype for x in values if isinstance(x, Value)}
-    if dtypes & {"u8", "s8"} and ("f32" in dtypes or any_of):
+    if ("f32" in dtypes and dtypes & {"u8", "s8", "s32"}) or (any_of and dtypes & {"u8", "s8"}):
         return [value_of(x.tensor.to_dtype("f32")) if isinstance(x, Value) else x for x in values]
     return values
+
+
+def _widened(values: list[Value]) -> list[Value]:
+    """Tensors of one list in the dtype that holds them all, as in PyTorch."""
+    dtypes = {x.tensor.dtype for x in values}
+    if len(dtypes) < 2:
+        return values
+    wide = functools.reduce(torch.promote_types, (DTYPES[dtype] for dtype in dtypes))
+    # PyTorch has 16 bits for u8 beside s8.
+    name = next((name for name, dtype in DTYPES.items() if dtype == wide), "s32")
+    return [value_of(x.tensor.to_dtype(name)) for x in values]
 
 
 def _written(name: str, target: Handle, made: Value) -> Handle:

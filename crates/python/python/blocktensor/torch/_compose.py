@@ -6,7 +6,8 @@ from typing import Any
 
 import torch
 
-from ._values import TABLE, Builder, Unsupported, Value, aten
+from .._native import Tensor
+from ._values import ONLY_RESULTS, TABLE, Builder, Unsupported, Value, aten, held
 
 
 def filled(x: float) -> torch.Tensor:
@@ -20,20 +21,53 @@ def number(argument: str, x: Any) -> Any:
     return x
 
 
+def filler(x: Value, value: Any) -> Any:
+    """What a call fills a tensor with: a number that the tensor holds, or, in a plan, a tensor."""
+    if isinstance(value, Value):
+        if not isinstance(value.tensor, Tensor) or value.shape:
+            return value
+        value = value.tensor.item()
+    return held(x, number("value", value))
+
+
 def as_f32(b: Builder, x: Value) -> Value:
     """A mask as ones and zeros."""
     if x.dtype == "bool":
         return b.op("where", condition=x, a=filled(1), b=filled(0))
+    if isinstance(x.tensor, Tensor) and x.dtype != "f32":
+        raise Unsupported(f"an operand of {x.tensor.dtype}", "convert it with `.float()`")
+    if x.dtype == "int64":
+        raise Unsupported(f"an operand of int64; {ONLY_RESULTS}")
     if x.dtype != "f32":
         raise Unsupported(f"an operand of {x.dtype}; plans compute in f32, convert it with `.float()`")
     return x
 
 
+def masks(*values: Any) -> bool:
+    """Whether these are masks, or True and False."""
+    return all(isinstance(x, bool) or getattr(x, "dtype", None) in ("bool", torch.bool) for x in values)
+
+
 def _choice(b: Builder, mask: Value, x: Any, y: Any) -> Value:
+    if masks(x, y):
+        x, y = (as_f32(b, one) if isinstance(one, Value) else filled(one) for one in (x, y))
+        return b.op("ne_scalar", x=b.op("where", condition=mask, a=x, b=y), other=0.0)
+    if any(isinstance(one, Value) and one.dtype == "int64" and not isinstance(one.tensor, Tensor) for one in (x, y)):
+        raise Unsupported(f"a choice of int64; {ONLY_RESULTS}")
+    if any(isinstance(one, Value) and one.dtype == "bool" for one in (x, y)):
+        # Beside f32: other results are no f32, which `Lowering` and `_check_choice` find.
+        x, y = (as_f32(b, one) if isinstance(one, Value) else one for one in (x, y))
     x, y = (one if isinstance(one, (Value, torch.Tensor)) else filled(number("other", one)) for one in (x, y))
     if mask.dtype != "bool" and not isinstance(mask.tensor, torch.Tensor):
         mask = b.op("ne_scalar", x=mask, other=0.0)
     return b.op("where", condition=mask, a=x, b=y)
+
+
+def alike(b: Builder, tensors: Sequence[Value]) -> list[Any]:
+    """Tensors of one list: masks and constants as f32, if they are not alone."""
+    if len({x.dtype for x in tensors}) < 2:
+        return list(tensors)
+    return [x.tensor.float() if isinstance(x.tensor, torch.Tensor) and x.dtype == "int64" else as_f32(b, x) for x in tensors]
 
 
 def axes_of(dim: Any) -> list[int]:
@@ -71,9 +105,18 @@ def _truth(b: Builder, x: Value) -> Value:
     return as_f32(b, x if x.dtype == "bool" else b.op("ne_scalar", x=x, other=0.0))
 
 
-def _only_masks(b: Builder, *values: Value) -> None:
-    if b.name.startswith(("bitwise", "__")) and any(x.dtype != "bool" for x in values):
-        raise Unsupported("bits of integers; plans compute in f32")
+def _only_masks(b: Builder, *values: Any) -> None:
+    if b.name.startswith(("bitwise", "__")) and not masks(*values):
+        raise Unsupported("bits of integers", "pass masks, or True and False")
+
+
+def _logic(b: Builder, op: str, x: Any, y: Any) -> Value:
+    """What an op makes of two masks, as a mask. One of them may be a number."""
+    _only_masks(b, x, y)
+    x, y = (x, y) if isinstance(x, Value) else (y, x)
+    if isinstance(y, Value):
+        return b.op("ne_scalar", x=b.op(op, a=_truth(b, x), b=_truth(b, y)), other=0.0)
+    return b.op("ne_scalar", x=b.op(f"{op}_scalar", x=_truth(b, x), other=float(bool(y))), other=0.0)
 
 
 @aten("logical_not", "bitwise_not")
@@ -83,15 +126,18 @@ def logical_not(b: Builder, x: Value) -> Value:
 
 
 @aten("logical_and", "bitwise_and", "__and__")
-def logical_and(b: Builder, x: Value, y: Value) -> Value:
-    _only_masks(b, x, y)
-    return b.op("ne_scalar", x=b.op("mul", a=_truth(b, x), b=_truth(b, y)), other=0.0)
+def logical_and(b: Builder, x: Any, y: Any) -> Value:
+    return _logic(b, "mul", x, y)
 
 
 @aten("logical_or", "bitwise_or", "__or__")
-def logical_or(b: Builder, x: Value, y: Value) -> Value:
-    _only_masks(b, x, y)
-    return b.op("ne_scalar", x=b.op("add", a=_truth(b, x), b=_truth(b, y)), other=0.0)
+def logical_or(b: Builder, x: Any, y: Any) -> Value:
+    return _logic(b, "add", x, y)
+
+
+@aten("logical_xor", "bitwise_xor", "__xor__")
+def logical_xor(b: Builder, x: Any, y: Any) -> Value:
+    return _logic(b, "sub", x, y)
 
 
 @aten("where")
@@ -103,6 +149,9 @@ def where(b: Builder, condition: Value, x: Any = None, y: Any = None) -> Value:
 
 @aten("masked_fill")
 def masked_fill(b: Builder, x: Value, mask: Value, value: Any) -> Value:
+    value = filler(x, value)
+    if x.dtype == "bool" and not isinstance(value, Value):
+        value = bool(value)
     return _choice(b, mask, value, x)
 
 
@@ -385,10 +434,10 @@ def repeat_interleave(b: Builder, x: Value, repeats: Any, dim: int | None = None
 
 @aten("hstack", "vstack")
 def stacked(b: Builder, tensors: Sequence[Value]) -> Value:
-    rank = len(tensors[0].shape)
+    tensors, rank = alike(b, tensors), len(tensors[0].shape)
     if rank < 2 and (b.name == "vstack" or rank == 0):
         raise Unsupported("a stack of vectors; use `torch.stack`")
-    return b.op("cat", tensors=list(tensors), axis=1 if b.name == "hstack" and rank > 1 else 0)
+    return b.op("cat", tensors=tensors, axis=1 if b.name == "hstack" and rank > 1 else 0)
 
 
 @aten("movedim", "moveaxis")

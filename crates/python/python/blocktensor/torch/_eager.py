@@ -276,7 +276,7 @@ class EagerTensor(Answers):
                     return args[0]._replaced(plain[0])
             elif not kwargs and plain[0] in _SCALARS:
                 return _two(plain[0], *args)
-            elif not kwargs and type(args[1]) is EagerTensor and args[0].data.dtype == args[1].data.dtype:
+            elif not kwargs and type(args[1]) is EagerTensor and args[0].data.dtype == args[1].data.dtype != "u8":
                 return EagerTensor(_call(plain[0], None, args[0].data, args[1].data))
         elif plain is not None and len(args) == 2 and plain[0] in _SCALARS and isinstance(args[0], torch.Tensor) and not kwargs:
             return _two(plain[0], EagerTensor(args[0]), args[1])
@@ -333,7 +333,8 @@ def _two(name: str, x: EagerTensor, other: Any) -> Any:
     if data.is_blocked and not right.is_blocked and name in ("add", "mul") and _is_per_channel(right.shape, data.shape):
         return EagerTensor(_call(f"{name}_channel", None, data, right.reshape([-1])))
     if data.dtype != right.dtype or name in _COMPARISONS:
-        data, right = (one.to_dtype("f32") if one.dtype == "u8" else one for one in (data, right))
+        wide = {"u8"} if "f32" not in (data.dtype, right.dtype) else {"u8", "s8", "s32"}
+        data, right = (one.to_dtype("f32") if one.dtype in wide else one for one in (data, right))
     return EagerTensor(_call(name, None, data, right))
 
 

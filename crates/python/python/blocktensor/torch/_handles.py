@@ -127,7 +127,7 @@ def shared(x: torch.Tensor) -> Tensor:
     except Error:
         raise
     except Exception as e:
-        # Tensors without elements of their own, and indices that are too large: PyTorch says why.
+        # Tensors without elements of their own: PyTorch says why.
         remedy = "pass a dense tensor on the CPU"
         raise error(UnsupportedOp, f"op `from_dlpack`: got {described(x)}: {told_text(e)}", remedy, op="from_dlpack") from e
 
@@ -144,7 +144,8 @@ def narrowed(x: torch.Tensor) -> torch.Tensor:
     if x.dtype != torch.int64:
         return x
     if x.numel() and (x.max() > 2**31 - 1 or x.min() < -(2**31)):
-        raise ValueError("its elements do not fit into s32")
+        text = f"op `from_dlpack`: got {described(x)}: its elements do not fit into s32, which indices have here"
+        raise error(UnsupportedOp, text, "pass `x.float()`, or smaller numbers", op="from_dlpack")
     return x.to(torch.int32)
 
 

@@ -17,7 +17,7 @@ from . import _table as _table  # fills the table
 from ._export import Program, module_of, op_name
 from ._promises import arguments, is_random
 from ._told import first_line
-from ._values import TABLE, WITHOUT_OP, Unsupported, Value
+from ._values import ONLY_RESULTS, TABLE, WITHOUT_OP, Unsupported, Value
 
 #: The tensor arguments of each op, in the order of its schema.
 TENSORS: dict[str, list[str]] = {
@@ -30,6 +30,7 @@ _ARITHMETIC = set("add sub rsub mul div pow maximum minimum".split())
 #: Calls that take masks and indices, beside those that move elements.
 _TAKE_ANY = {"where", "masked_fill", "gather", "index_select", "index", "to", "_to_copy", "type_as", "scaled_dot_product_attention"}
 _TAKE_ANY |= {"logical_not", "bitwise_not", "logical_and", "logical_or", "__and__", "__or__", "bitwise_and", "bitwise_or"}
+_TAKE_ANY |= {"logical_xor", "bitwise_xor", "__xor__"}
 _TAKE_ANY |= {"any", "all", "embedding", "copy", "index_fill", "index_put", "select_scatter", "slice_scatter"} | _ARITHMETIC
 _MOVE = set(
     "alias contiguous clone detach lift_fresh_copy dropout flatten view reshape unflatten _unsafe_view view_as reshape_as squeeze "
@@ -215,7 +216,11 @@ class Lowering:
                 tensor = x.meta.get("val") if isinstance(x, fx.Node) else None
                 if isinstance(tensor, torch.Tensor) and tensor.dtype != torch.float32:
                     text = f"argument `{argument.name}`: got a tensor of {tensor.dtype}, but plans compute in f32"
-                    raise Unsupported(f"{text}; convert it with `.float()`")
+                    raise Unsupported(f"{text}; {ONLY_RESULTS if self._is_index(x) else 'convert it with `.float()`'}")
+
+    def _is_index(self, node: Any) -> bool:
+        """Whether a run computes these indices: constants can be converted."""
+        return node not in self.program.constants and node.meta["val"].dtype == torch.int64
 
     def _typed(self, node: fx.Node, made: Any) -> Any:
         """The results with PyTorch's dtypes."""
@@ -229,7 +234,10 @@ class Lowering:
         if not isinstance(made, Value) or not isinstance(like, torch.Tensor):
             return made
         if _dtype(like) != made.dtype:
-            raise Unsupported(f"its result is of {like.dtype}; plans compute in f32, convert its operands with `.float()`")
+            assert self._node is not None
+            is_index = any(map(self._is_index, self._node.all_input_nodes))
+            remedy = ONLY_RESULTS if is_index else "plans compute in f32, convert its operands with `.float()`"
+            raise Unsupported(f"its result is of {like.dtype}; {remedy}")
         return dataclasses.replace(made, shape=tuple(like.shape))
 
 

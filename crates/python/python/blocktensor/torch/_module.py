@@ -16,6 +16,7 @@ from .._errors import Error, InvalidArgument, PackMismatch, UnsupportedOp
 from .._native import Plan, Tensor, load_plan
 from .._types import FilePath
 from ._attributes import attributes_of
+from ._beside import OfOnePlan, check_compiled
 from ._export import Program, export
 from ._handles import as_torch
 from ._inputs import Expected, check_traced, in_order, is_dual, not_a_tensor, problem
@@ -149,7 +150,7 @@ def _difference(program: Program, plan: ModelPlan) -> str | None:
     return None
 
 
-class BlockedModule(torch.nn.Module):
+class BlockedModule(OfOnePlan):
     """A model whose weights are packed. It is for inference, and for inputs of the sizes that it was made for."""
 
     def __init__(
@@ -190,6 +191,8 @@ class BlockedModule(torch.nn.Module):
 
     def forward(self, *args: Any, **named: Any) -> Any:
         """Runs the plan. Inputs are those of the model's `forward`, in order or by name."""
+        if torch.compiler.is_compiling():
+            check_compiled()
         if torch._C._is_tracing() or torch._C._get_dispatch_mode(_PROXY) is not None:
             check_traced()
         if named:
@@ -285,16 +288,17 @@ class BlockedModule(torch.nn.Module):
         return self._constants[node] if node in self._constants else self._program.constants[node]
 
     def _run_with_torch(self, calls: list[fx.Node], values: dict[fx.Node, Any]) -> None:
-        for node in calls:
-            targets = written(node)
+        # The calls have their dtypes: a `torch.autocast` around the module is none of the model's.
+        with torch.no_grad(), torch.autocast("cpu", enabled=False):
+            for node in calls:
+                targets = written(node)
 
-            def value(x: fx.Node, targets: list[fx.Node] = targets) -> Any:
-                found = self._value(x, values)
-                # What is written into may be an input's memory, or a constant's: the result stands for it from here on.
-                return found.clone() if x in targets else found
+                def value(x: fx.Node, targets: list[fx.Node] = targets) -> Any:
+                    found = self._value(x, values)
+                    # What is written into may be an input's memory, or a constant's: the result stands for it from here on.
+                    return found.clone() if x in targets else found
 
-            args, kwargs = fx.node.map_arg((node.args, node.kwargs), value)  # type: ignore[misc]
-            with torch.no_grad():
+                args, kwargs = fx.node.map_arg((node.args, node.kwargs), value)  # type: ignore[misc]
                 values[node] = node.target(*args, **kwargs)  # type: ignore[operator]
 
     def train(self, mode: bool = True) -> "BlockedModule":

@@ -3,7 +3,6 @@
 All copies of a model share them, so a run of a copy changes them for the program.
 """
 
-import copy
 import copyreg
 import dis
 import functools
@@ -11,15 +10,14 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from types import CellType, CodeType, FunctionType, MethodType
-from typing import Any
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, MethodWrapperType, ModuleType
+from typing import Any, NamedTuple
 
 import torch
-from torch.utils import _pytree as pytree
 
 from .._errors import UnsupportedOp
-from ._attributes import containers, kept_tensors, refill, restore, same
-from ._state import moves_on, state_of
+from ._attributes import containers, kept_tensors, refill, restore, same, tensors_in
+from ._state import another, moves_on, parts_of, state_of
 from ._told import error
 
 _MISSING: Any = object()
@@ -64,12 +62,28 @@ def _is_of_the_program(x: Any) -> bool:
     return str(getattr(x, "__module__", None) or "torch").split(".")[0] not in _LIBRARIES
 
 
+class _Names(NamedTuple):
+    """The globals that a function reads and writes, the modules that it imports, and the attributes that it reads and sets."""
+
+    globals: list[str]
+    imports: list[str]
+    read: list[str]
+    set: list[str]
+
+
+#: Python's instructions, by what they name.
+_INSTRUCTIONS = (("_GLOBAL",), ("IMPORT_NAME",), ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM"), ("STORE_ATTR",))
+
+
 @functools.lru_cache(maxsize=4096)
-def _globals(code: CodeType) -> tuple[str, ...]:
-    """The globals that a function reads and writes."""
-    found = [x.argval for x in dis.get_instructions(code) if x.opname.endswith("_GLOBAL")]
-    inner = [name for x in code.co_consts if isinstance(x, CodeType) for name in _globals(x)]
-    return tuple(dict.fromkeys([*found, *inner]))
+def _names(code: CodeType) -> _Names:
+    found = [(x.opname, x.argval) for x in dis.get_instructions(code)]
+    inner = [_names(x) for x in code.co_consts if isinstance(x, CodeType)]
+    lists = []
+    for i, ends in enumerate(_INSTRUCTIONS):
+        own = [name for op, name in found if op.endswith(ends)]
+        lists.append(list(dict.fromkeys([*own, *(name for one in inner for name in one[i])])))
+    return _Names(*lists)
 
 
 class _Reached:
@@ -88,6 +102,9 @@ class _Reached:
                 if name not in _MODULE or name.endswith(("_hooks", "_hooks_with_kwargs")):
                     for one in value.values() if isinstance(value, dict) else [value]:
                         self._code(one)
+                    # A copy of the model has the same one.
+                    if isinstance(value, (BuiltinFunctionType, MethodWrapperType)) and moves_on(value):
+                        self._place(_attribute(f"the attribute `{name}` of the model", module, name))
 
     def _class(self, kind: type) -> None:
         for one in kind.__mro__:
@@ -101,13 +118,15 @@ class _Reached:
                     self._code(value.fget)
                 elif isinstance(value, FunctionType):
                     self._code(value)
-                elif not name.startswith("__") and not isinstance(value, type) and not hasattr(type(value), "__get__"):
+                elif name.startswith("__") or isinstance(value, type):
+                    continue
+                elif not hasattr(type(value), "__get__") or _is_of_the_program(type(value)):
                     self._place(_attribute(f"the attribute `{name}` of the class `{one.__name__}`", one, name))
 
     def _code(self, x: Any) -> None:
         """What a function reaches, if it is one of the program."""
-        if isinstance(x, functools.partial):
-            for one in (x.func, *x.args, *x.keywords.values()):
+        if isinstance(x, (functools.partial, tuple)):
+            for one in parts_of(x):
                 self._code(one)
             return
         function = x.__func__ if isinstance(x, MethodType) else x
@@ -120,13 +139,30 @@ class _Reached:
                 self._seen.add(id(cell))
                 self._place(_cell(f"the variable `{variable}` of `{name}`", cell))
         self._contents(f"an attribute of the function `{name}`", function.__dict__)
-        for value in [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]:
-            self._contents(f"a default of `{name}`", value)
-        table = function.__globals__
-        for variable in _globals(function.__code__):
-            if (id(table), variable) not in self._seen:
-                self._seen.add((id(table), variable))
-                self._place(_item(f"the global `{variable}`", table, variable))
+        if function.__defaults__:
+            self._place(_attribute(f"a default of `{name}`", function, "__defaults__"))
+        self._contents(f"a default of `{name}`", function.__kwdefaults__)
+        table, names = function.__globals__, _names(function.__code__)
+        for variable in names.globals:
+            self._item(f"the global `{variable}`", table, variable)
+        held = [cell.cell_contents for cell in function.__closure__ or () if cell != CellType()]
+        for one in [*map(table.get, names.globals), *map(sys.modules.get, names.imports), *held]:
+            self._module(one, names)
+
+    def _item(self, label: str, table: dict[str, Any], variable: str) -> None:
+        if (id(table), variable) not in self._seen:
+            self._seen.add((id(table), variable))
+            self._place(_item(label, table, variable))
+
+    def _module(self, module: Any, names: _Names, depth: int = 0) -> None:
+        """What a function reaches of a module of the program: all that has the name of an attribute in the function's code."""
+        if depth > 3 or not isinstance(module, ModuleType) or module.__name__.split(".")[0] in _LIBRARIES:
+            return
+        table = vars(module)
+        for name in dict.fromkeys([*names.read, *names.set]):
+            if name in table or name in names.set:
+                self._item(f"the variable `{name}` of the module `{module.__name__}`", table, name)
+                self._module(table.get(name), names, depth + 1)
 
     def _place(self, place: _Place) -> None:
         value = place.value()
@@ -135,6 +171,8 @@ class _Reached:
         if isinstance(value, type):
             self._class(value)
         else:
+            if _is_of_the_program(type(value)):
+                self._class(type(value))
             self._contents(place.label, value)
             if type(value).__dictoffset__ == 0 and "__slots__" in vars(type(value)) and _is_of_the_program(type(value)):
                 self.places += [_attribute(place.label, value, name) for name in copyreg._slotnames(type(value))]  # type: ignore[attr-defined]
@@ -168,19 +206,18 @@ class Outside:
         self._places, self._classes = reached.places, reached.classes
         self._containers = list(reached.containers.values())
         self._kept = [place.value() for place in self._places]
-        held = [*self._kept, *(x for _, x in self._containers)]
-        tensors = {id(x): x for one in held for x in pytree.tree_leaves(one) if isinstance(x, torch.Tensor)}
-        self._tensors = kept_tensors(tensors.values())
         self._contents = [x.copy() for _, x in self._containers]
+        self._tensors = kept_tensors(tensors_in([*self._kept, *self._contents]).values())
         #: Copies of iterators and generators, which are read in place of the program's own.
         self._moving: list[tuple[str, Any]] = []
+        known: dict[int, Any] = {}
         writes: list[tuple[Callable[[Any], None], Any]] = []
         for place, value in zip(self._places, self._kept, strict=True):
             if moves_on(value):
-                self._moving.append((place.label, _another(place.label, value)))
+                self._moving.append((place.label, _another(place.label, value, known)))
                 writes.append((place.write, self._moving[-1][1]))
         for (label, x), before in zip(self._containers, self._contents, strict=True):
-            copied = _with_others(label, before)
+            copied = _with_others(label, before, known)
             if copied is not None:
                 self._moving += copied[1]
                 writes.append((functools.partial(refill, x), copied[0]))
@@ -194,6 +231,7 @@ class Outside:
         self._values = [place.value() for place in self._places]
         self._expected = [x.copy() for _, x in self._containers]
         self._states = [state_of(x) for _, x in self._moving]
+        self._named = {kind: _attributes(kind) for kind in self._classes}
 
     def changed(self) -> list[str]:
         """The names of what is not as it was."""
@@ -201,6 +239,10 @@ class Outside:
         found = [place.label for place, value in places if not same(place.value(), value)]
         found += [label for (label, x), before in zip(self._containers, self._expected, strict=True) if not same(x, before)]
         found += [label for (label, x), before in zip(self._moving, self._states, strict=True) if not same(state_of(x), before)]
+        for kind, before in self._named.items():
+            now = _attributes(kind)
+            changed = [name for name in {**before, **now} if not same(before.get(name, _MISSING), now.get(name, _MISSING))]
+            found += [f"the attribute `{name}` of the class `{kind.__name__}`" for name in changed]
         return list(dict.fromkeys(found))
 
     def __exit__(self, *_: object) -> None:
@@ -223,12 +265,18 @@ class Outside:
         restore(self._tensors)
 
 
-def _with_others(label: str, contents: Any) -> tuple[Any, list[tuple[str, Any]]] | None:
+def _attributes(kind: type) -> dict[str, Any]:
+    """What a class has: of lists and dictionaries, what they hold now."""
+    found = {name: x for name, x in vars(kind).items() if not name.startswith("__")}
+    return {name: x.copy() if type(x) in (list, dict, set) else x for name, x in found.items()}
+
+
+def _with_others(label: str, contents: Any, known: dict[int, Any]) -> tuple[Any, list[tuple[str, Any]]] | None:
     """What a list or dictionary holds, with copies of the iterators and generators in it; `None` where there are none."""
     if not isinstance(contents, (list, dict, deque)):
         return None
     items = list(contents.items()) if isinstance(contents, dict) else list(enumerate(contents))
-    others = {key: _another(label, x) for key, x in items if moves_on(x)}
+    others = {key: _another(label, x, known) for key, x in items if moves_on(x)}
     if not others:
         return None
     made = contents.copy()
@@ -237,9 +285,9 @@ def _with_others(label: str, contents: Any) -> tuple[Any, list[tuple[str, Any]]]
     return made, [(label, other) for other in others.values()]
 
 
-def _another(label: str, x: Any) -> Any:
+def _another(label: str, x: Any, known: dict[int, Any]) -> Any:
     try:
-        return copy.deepcopy(x)
+        return another(x, known)
     except Exception:
         text = f"`forward` reads {label}, a {type(x).__name__} that cannot be copied, and conversion would move it on"
         raise error(UnsupportedOp, text, "read it outside, and pass the value as an input", op="torch.export") from None

@@ -6,7 +6,8 @@ from typing import Any
 import torch
 
 from .._native import Tensor
-from ._compose import as_f32, filled, number
+from ._compose import as_f32, filled, filler
+from ._handles import DTYPES, shared, value_of
 from ._values import Builder, Unsupported, Value, aten
 
 
@@ -38,7 +39,12 @@ def slice_scatter(b: Builder, x: Value, src: Value, dim: int = 0, start: Any = N
 
 @aten("fill")
 def fill(b: Builder, x: Value, value: Any) -> Value:
-    value = value if isinstance(value, Value) else filled(number("value", value))
+    value = filler(x, value)
+    if isinstance(x.tensor, Tensor) and x.dtype != "f32":
+        if x.tensor.is_blocked:
+            raise Unsupported(f"a blocked tensor of {x.tensor.dtype}; call it on `x.to_strided()`")
+        return value_of(shared(torch.full(x.shape, value, dtype=DTYPES[x.tensor.dtype])))
+    value = value if isinstance(value, Value) else filled(value)
     # Both choices are the value; the tensor says which sizes the result has.
     return b.op("where", condition=b.op("eq", a=x, b=x), a=value, b=value)
 
@@ -72,8 +78,10 @@ def index_fill(b: Builder, x: Value, dim: int, index: Value, value: Any) -> Valu
     mask = torch.zeros(x.shape[dim], dtype=torch.bool)
     mask[_constant(index, x.shape[dim])] = True
     mask = mask.reshape([-1 if axis == dim else 1 for axis in range(len(x.shape))])
-    value = value if isinstance(value, Value) else filled(number("value", value))
-    return b.op("where", condition=mask, a=value, b=x)
+    value = filler(x, value)
+    if x.dtype == "bool" and not isinstance(value, Value):
+        return b.op("ne_scalar", x=b.op("where", condition=mask, a=filled(bool(value)), b=as_f32(b, x)), other=0.0)
+    return b.op("where", condition=mask, a=value if isinstance(value, Value) else filled(value), b=x)
 
 
 @aten("index_put")

@@ -1,17 +1,43 @@
 """State that objects of Python's own and numpy's keep where no attribute shows it: how far iterators are, and what generators draw."""
 
+import copy
+import functools
 import io
 import random
 import sys
 from collections.abc import Callable, Iterator
-from types import BuiltinFunctionType, FunctionType
+from types import BuiltinFunctionType, MethodType, MethodWrapperType, ModuleType
 from typing import Any
 
 import torch
 
 
+def owner_of(x: Any) -> Any:
+    """The object that a bound method is of, `None` for anything else: of `it.__next__` the iterator."""
+    owner = x.__self__ if isinstance(x, (BuiltinFunctionType, MethodWrapperType, MethodType)) else None
+    # `Generators` keeps those of the process.
+    return None if isinstance(owner, (ModuleType, type)) or any(owner is one for one in _of_the_process()) else owner
+
+
+def _of_the_process() -> list[Any]:
+    numpy = sys.modules.get("numpy")
+    return [random.seed.__self__, torch.default_generator, *([] if numpy is None else [numpy.random.rand.__self__])]  # type: ignore[attr-defined]
+
+
+def parts_of(x: Any) -> tuple[Any, ...]:
+    """What a `functools.partial`, a tuple or a bound method is made of."""
+    if isinstance(x, functools.partial):
+        return x.func, *x.args, *x.keywords.values()
+    if type(x) is tuple:
+        return x
+    owner = owner_of(x)
+    return () if owner is None else (owner,)
+
+
 def moves_on(x: Any) -> bool:
-    """Whether reading from the object changes it, and nothing that it holds tells so."""
+    """Whether reading from the object, or calling it, changes it, and nothing that it holds tells so."""
+    if any(map(moves_on, parts_of(x))):
+        return True
     return isinstance(x, (Iterator, random.Random, torch.Generator, *_of_numpy())) and not isinstance(x, io.IOBase)
 
 
@@ -24,6 +50,9 @@ def _of_numpy() -> tuple[type, ...]:
 
 def state_of(x: Any) -> Any:
     """What tells whether such an object moved on: equal before and after if it did not. `None` where it does not say."""
+    parts = parts_of(x)
+    if parts:
+        return [state_of(one) for one in parts if moves_on(one)]
     try:
         if isinstance(x, random.Random):
             return x.getstate()
@@ -43,7 +72,11 @@ def put_back(x: Any, state: Any) -> None:
     """Gives a generator of random numbers its state again. Iterators cannot be moved back: where that matters, a copy is read."""
     if isinstance(x, Iterator) or state is None:
         return
-    if isinstance(x, random.Random):
+    parts = parts_of(x)
+    if parts:
+        for one, before in zip(filter(moves_on, parts), state, strict=True):
+            put_back(one, before)
+    elif isinstance(x, random.Random):
         x.setstate(state)
     elif isinstance(x, torch.Generator):
         x.set_state(torch.frombuffer(bytearray(state), dtype=torch.uint8))
@@ -59,6 +92,20 @@ def _parts(x: Any) -> Any:
         return [_parts(one) for one in x]
     if isinstance(x, dict):
         return {name: _parts(one) for name, one in x.items()}
-    if isinstance(x, (type, FunctionType, BuiltinFunctionType)) or not moves_on(x):
+    return [type(x), state_of(x)] if moves_on(x) else x
+
+
+def another(x: Any, known: dict[int, Any]) -> Any:
+    """A copy of such an object. What is in `known` is not copied twice: two that share an iterator share its copy."""
+    if not moves_on(x):
         return x
-    return [type(x), state_of(x)]
+    if type(x) is tuple:
+        return tuple(another(one, known) for one in x)
+    if isinstance(x, functools.partial):
+        named = {name: another(one, known) for name, one in x.keywords.items()}
+        return type(x)(another(x.func, known), *(another(one, known) for one in x.args), **named)
+    owner = owner_of(x)
+    if owner is None:
+        return copy.deepcopy(x, known)
+    made = another(owner, known)
+    return MethodType(x.__func__, made) if isinstance(x, MethodType) else getattr(made, x.__name__)

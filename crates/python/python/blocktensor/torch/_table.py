@@ -12,9 +12,9 @@ import torch
 
 from . import _scatter as _scatter  # adds its entries to the table
 from . import _windows as _windows  # the same
-from ._compose import as_f32, filled, number
+from ._compose import alike, as_f32, filled, masks, number
 from ._values import TABLE as TABLE
-from ._values import Builder, Unsupported, Value, aten, pair
+from ._values import ONLY_RESULTS, Builder, Unsupported, Value, aten, held, pair
 
 # Ops that take one tensor and no parameters, under the same name.
 for _name in (
@@ -49,6 +49,8 @@ def to(b: Builder, x: Value, *args: Any, **options: Any) -> Value:
         return as_f32(b, x)
     if x.dtype == "f32" and wanted == "bool":
         return b.op("ne_scalar", x=x, other=0.0)
+    if x.dtype == "int64":
+        raise Unsupported(f"a conversion from int64 to {wanted}; {ONLY_RESULTS}")
     raise Unsupported(f"a conversion from {x.dtype} to {wanted}; plans compute in f32, leave it out")
 
 
@@ -268,8 +270,10 @@ TABLE |= {"subtract": TABLE["sub"], "multiply": TABLE["mul"], "divide": TABLE["d
 
 @aten("maximum", "minimum")
 def extremum(b: Builder, x: Any, y: Any) -> Value:
-    x, y = (one if isinstance(one, Value) else filled(number("other", one)) for one in (x, y))
-    return b.op(b.name, a=x, b=y)
+    is_mask = masks(x, y)
+    x, y = (as_f32(b, one) if isinstance(one, Value) else filled(number("other", one)) for one in (x, y))
+    made = b.op(b.name, a=x, b=y)
+    return b.op("ne_scalar", x=made, other=0.0) if is_mask else made
 
 
 @aten("mean", "sum", "amax", "amin", "prod")
@@ -317,7 +321,7 @@ def expand(b: Builder, x: Value, size: Any = None, *, implicit: bool = False) ->
 
 @aten("cat", "stack")
 def cat(b: Builder, tensors: Sequence[Value], dim: int = 0) -> Value:
-    return b.op(b.name, tensors=list(tensors), axis=dim)
+    return b.op(b.name, tensors=alike(b, tensors), axis=dim)
 
 
 @aten("chunk")
@@ -380,7 +384,8 @@ def pad(b: Builder, x: Value, pad: Sequence[int], *options: Any) -> Value:
     mode, value = ("constant", options[0] if options else 0.0) if b.name == "constant_pad_nd" else (*options, None, None)[:2]
     if not any(pad):
         return x
-    return b.op("pad", x=x, padding=list(pad), mode=mode or "constant", value=value or 0.0)
+    mode = mode or "constant"
+    return b.op("pad", x=x, padding=list(pad), mode=mode, value=held(x, number("value", value or 0.0)) if mode == "constant" else 0.0)
 
 
 @aten("pixel_shuffle", "pixel_unshuffle")

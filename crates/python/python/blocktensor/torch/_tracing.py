@@ -15,7 +15,7 @@ from torch.fx.experimental import symbolic_shapes
 from torch.utils import _pytree as pytree
 
 from .._errors import Error, InvalidArgument, UnsupportedOp
-from ._attributes import Attributes, Generators, attributes_of
+from ._attributes import SETTINGS, Attributes, Generators, attributes_of
 from ._copies import state_error, with_own_tensors, with_shared_tensors
 from ._inputs import elsewhere, in_f32
 from ._options import check_module
@@ -70,6 +70,9 @@ def _check_transforms(exported: torch.export.ExportedProgram) -> None:
 
 def _check_generators(used: list[str]) -> None:
     for name in used:
+        if any(name == setting for setting, _, _ in SETTINGS):
+            text = f"`forward` calls `{name}`, which sets it for the whole process, and a packed module would leave that out"
+            raise error(UnsupportedOp, text, "call it outside of the model", op="torch.export")
         # PyTorch's own draws are calls of the graph; `check_draws` looks at its seeds.
         if name != "torch.manual_seed":
             text = f"`forward` draws random numbers from `{name}`, and a packed module would repeat them"
@@ -177,7 +180,7 @@ def _explained(e: Exception, model: torch.nn.Module, arguments: tuple[Any, ...])
 def _own_error(model: torch.nn.Module, arguments: tuple[Any, ...]) -> Exception | None:
     """What the model itself raises for the example. The model and the example are left as they are."""
     try:
-        with Outside(model), torch.no_grad():
+        with Outside(model), Generators(), torch.no_grad():
             with_own_tensors(model)(*pytree.tree_map(lambda x: x.detach().clone(), arguments))
     except Exception as own:
         return own

@@ -1,12 +1,21 @@
 """What the table of aten ops is written against: values, a builder that adds ops, and the table itself."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import torch
+
+from .._native import Tensor
+
 
 class Unsupported(Exception):
-    """A call that no op of blocktensor is for. The text says why."""
+    """A call that no op of blocktensor is for. The text says why, and what to do where that is not the usual."""
+
+    def __init__(self, reason: str, remedy: str | None = None) -> None:
+        super().__init__(reason if remedy is None else f"{reason}; {remedy}")
+        self.reason, self.remedy = reason, remedy
 
 
 @dataclass(frozen=True)
@@ -62,6 +71,34 @@ def aten(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         return function
 
     return add
+
+
+#: The floats by their names here.
+_FLOATS = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
+_LARGEST = {"int64": (-(2**31), 2**31 - 1), "s8": (-128, 127)}
+
+
+#: What a plan does with indices.
+ONLY_RESULTS = "indices are results of a plan, or choose elements (`gather`), and are no operands: compute with them outside of the model"
+
+
+def held(x: Value, number: float) -> float:
+    """A number as an element of the tensor: true or false in a mask, whole in a tensor of integers. PyTorch refuses what does not fit."""
+    if x.dtype == "bool":
+        # Only a plan knows that its u8 is a mask.
+        if isinstance(x.tensor, Tensor) and number not in (0, 1):
+            reason = f"the number {number} in u8, which may be a mask: those hold 0 and 1"
+            raise Unsupported(reason, "pass True or False, or call it on `x.float()`")
+        return float(bool(number))
+    if x.dtype in _FLOATS:
+        if math.isfinite(number) and abs(number) > torch.finfo(_FLOATS[x.dtype]).max:
+            raise Unsupported(f"the number {number}, which {x.dtype} cannot hold", "pass a smaller one, or `math.inf`")
+        return float(number)
+    low, high = _LARGEST[x.dtype]
+    if not math.isfinite(number) or not low <= int(number) <= high:
+        reason = f"the number {number} in a tensor of integers, which are from {low} to {high} here"
+        raise Unsupported(reason, "pass one of them, or call it on `x.float()`" if isinstance(x.tensor, Tensor) else "pass one of them")
+    return float(int(number))
 
 
 def pair(x: int | Sequence[int], n: int) -> list[int]:

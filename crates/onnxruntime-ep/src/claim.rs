@@ -1,0 +1,300 @@
+//! Which nodes of a graph run here: regions of consecutive nodes in an order in which they can run.
+
+use std::collections::{HashMap, HashSet};
+
+use blocktensor_graph::{Constant, Dim, Graph, Outcome, Sizes};
+use blocktensor_onnx::{HostModel, HostNode, HostValue, Importer};
+
+use crate::failure::Result;
+
+/// A graph of ONNX Runtime's.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Model {
+    pub(crate) opsets: Vec<(String, i64)>,
+    /// Whether it takes values from a graph around it.
+    pub(crate) is_body: bool,
+    /// In an order in which they can run, with names that differ.
+    pub(crate) nodes: Vec<Node>,
+    /// Names of the graph's outputs.
+    pub(crate) outputs: HashSet<String>,
+    /// The types of the values that a run computes or gets.
+    pub(crate) values: HashMap<String, HostValue>,
+    /// Values that are known, or why they cannot be read.
+    pub(crate) constants: HashMap<String, Result<Constant, String>>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub(crate) read: HostNode,
+    /// What the graphs inside take from the graph around them.
+    pub(crate) implicit: Vec<String>,
+    /// Whether another provider has it.
+    pub(crate) is_taken: bool,
+    /// Whether it has graphs inside, such as `If`.
+    pub(crate) has_graphs: bool,
+    /// Why it cannot run, where its op does not matter.
+    pub(crate) reason: Option<String>,
+}
+
+/// What runs here, and what does not, with the reasons.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Claims {
+    /// Numbers of nodes.
+    pub(crate) regions: Vec<Vec<usize>>,
+    /// Numbers of nodes, and why each cannot run.
+    pub(crate) left: Vec<(usize, String)>,
+}
+
+/// Sizes that graphs with named ones are tried with: for the first axis, and for all others.
+const TRIED: [(usize, usize); 6] = [(1, 224), (2, 64), (1, 16), (1, 1), (2, 7), (1, 640)];
+
+impl Model {
+    /// Gives every node a name of its own: errors name nodes.
+    pub(crate) fn name_nodes(&mut self) {
+        let mut names = HashSet::new();
+        for node in &mut self.nodes {
+            let node = &mut node.read;
+            if node.name.is_empty() || !names.insert(node.name.clone()) {
+                let output = node.outputs.iter().find(|name| !name.is_empty());
+                let base = if node.name.is_empty() { &node.op_type } else { &node.name };
+                node.name = format!("{base} -> {}", output.map_or("", |name| name));
+                names.insert(node.name.clone());
+            }
+        }
+    }
+
+    /// The nodes that run here. Without `partial` the search ends where some do not: the caller refuses the model.
+    pub(crate) fn claims(&self, partial: bool) -> Claims {
+        let mut left: HashMap<usize, String> = HashMap::new();
+        let mut regions = Vec::new();
+        let mut open = runs((0..self.nodes.len()).filter(|&i| !self.nodes[i].is_taken));
+        while let Some(run) = open.pop() {
+            let missing = self.missing(&run);
+            if missing.is_empty() {
+                regions.push(run);
+                continue;
+            }
+            let missing: HashMap<usize, String> = missing.into_iter().collect();
+            if partial {
+                open.extend(runs(run.into_iter().filter(|i| !missing.contains_key(i))));
+            }
+            left.extend(missing);
+        }
+        regions.sort_unstable();
+        let mut left: Vec<_> = left.into_iter().collect();
+        left.sort_unstable();
+        Claims { regions, left }
+    }
+
+    /// A node that the provider may have: one without graphs inside, where there is one.
+    pub(crate) fn any(&self) -> Option<usize> {
+        let free = || (0..self.nodes.len()).filter(|&i| !self.nodes[i].is_taken);
+        free().find(|&i| !self.nodes[i].has_graphs).or_else(|| free().next())
+    }
+
+    /// The list of nodes that cannot run, for people.
+    pub(crate) fn listed(&self, left: &[(usize, String)]) -> String {
+        let line = |(i, reason): &(usize, String)| {
+            let node = &self.nodes[*i].read;
+            let domain = if node.domain.is_empty() { String::new() } else { format!("{}.", node.domain) };
+            format!("\n  node `{}`: {domain}{}: {reason}", node.name, node.op_type)
+        };
+        left.iter().map(line).collect()
+    }
+
+    /// Those of the nodes that cannot run as one region, and why.
+    fn missing(&self, run: &[usize]) -> Vec<(usize, String)> {
+        let unread = |&i: &usize| self.unread(i).map(|reason| (i, reason));
+        let unread: Vec<_> = run.iter().filter_map(unread).collect();
+        if !unread.is_empty() {
+            return unread;
+        }
+        let graph = match self.graph(run) {
+            Ok(graph) => graph,
+            Err(e) => {
+                // An importer's error is about the first node or value that it refuses.
+                let alone = |&i: &usize| self.graph(&[i]).err().map(|reason| (i, reason));
+                let refused: Vec<_> = run.iter().filter_map(alone).collect();
+                let all = || run.iter().map(|&i| (i, e.clone())).collect();
+                return if refused.is_empty() { all() } else { refused };
+            }
+        };
+        let named = !graph.named_sizes().is_empty();
+        let tries = if named { &TRIED[..] } else { &TRIED[..1] };
+        let mut best: Option<Vec<(usize, String)>> = None;
+        for &(first, others) in tries {
+            let missing = self.missing_at(&graph, run, &sizes(&graph, first, others));
+            if best.as_ref().is_none_or(|best| missing.len() < best.len()) {
+                best = Some(missing);
+            }
+            if best.as_ref().is_some_and(Vec::is_empty) {
+                break;
+            }
+        }
+        best.unwrap_or_default()
+    }
+
+    fn missing_at(&self, graph: &Graph, run: &[usize], sizes: &Sizes) -> Vec<(usize, String)> {
+        let outcomes = match graph.outcomes(sizes) {
+            Ok((outcomes, _)) => outcomes,
+            Err(e) => return run.iter().map(|&i| (i, e.to_string())).collect(),
+        };
+        let numbers: HashMap<&str, usize> =
+            run.iter().map(|&i| (self.nodes[i].read.name.as_str(), i)).collect();
+        let missing = graph.nodes().zip(outcomes).filter_map(|((name, ..), became)| match became {
+            Outcome::Missing(reason) => Some((*numbers.get(name)?, reason)),
+            _ => None,
+        });
+        missing.collect()
+    }
+
+    /// Why a node is not even looked at.
+    fn unread(&self, i: usize) -> Option<String> {
+        let node = &self.nodes[i];
+        let constant = |name: &String| self.constants.get(name)?.as_ref().err().cloned();
+        node.reason.clone().or_else(|| node.read.inputs.iter().find_map(constant))
+    }
+
+    fn graph(&self, run: &[usize]) -> Result<Graph, String> {
+        Importer::new().from_host(self.part(run)).map_err(|e| e.to_string())
+    }
+
+    /// These nodes as a model of their own.
+    fn part(&self, run: &[usize]) -> HostModel {
+        let inside: HashSet<usize> = run.iter().copied().collect();
+        let nodes: Vec<HostNode> = run.iter().map(|&i| self.nodes[i].read.clone()).collect();
+        let made: HashSet<&str> = nodes.iter().flat_map(|n| &n.outputs).map(String::as_str).collect();
+        let mut seen = HashSet::new();
+        let outer = nodes.iter().flat_map(|n| &n.inputs).filter(|name| {
+            !name.is_empty() && !made.contains(name.as_str()) && !self.constants.contains_key(*name)
+        });
+        let outer: Vec<&String> = outer.filter(|name| seen.insert(name.as_str())).collect();
+        let elsewhere = (0..self.nodes.len()).filter(|i| !inside.contains(i)).map(|i| &self.nodes[i]);
+        let used: HashSet<&str> =
+            elsewhere.flat_map(|n| n.read.inputs.iter().chain(&n.implicit)).map(String::as_str).collect();
+        let is_output = |name: &&String| used.contains(name.as_str()) || self.outputs.contains(*name);
+        let all = || nodes.iter().flat_map(|n| &n.outputs).filter(|name| !name.is_empty());
+        let mut outputs: Vec<&String> = all().filter(is_output).collect();
+        if outputs.is_empty() {
+            outputs = all().collect();
+        }
+        let values = |names: Vec<&String>| names.into_iter().map(|name| self.value(name)).collect();
+        let (inputs, outputs) = (values(outer), values(outputs));
+        HostModel {
+            opsets: self.opsets.clone(),
+            constants: self.constants_of(&nodes),
+            inputs,
+            nodes,
+            outputs,
+        }
+    }
+
+    fn value(&self, name: &str) -> HostValue {
+        let unknown = || HostValue { name: name.to_string(), ..HostValue::default() };
+        self.values.get(name).cloned().unwrap_or_else(unknown)
+    }
+
+    /// The constants that nodes take.
+    fn constants_of(&self, nodes: &[HostNode]) -> Vec<(String, Constant)> {
+        let mut seen = HashSet::new();
+        let names = nodes.iter().flat_map(|n| &n.inputs).filter(|name| seen.insert(name.as_str()));
+        let known =
+            names.filter_map(|name| Some((name.clone(), self.constants.get(name)?.as_ref().ok()?.clone())));
+        known.collect()
+    }
+
+    /// All nodes, for a fused node with these ends.
+    pub(crate) fn fused(&self, inputs: Vec<HostValue>, outputs: Vec<HostValue>) -> HostModel {
+        let nodes: Vec<HostNode> = self.nodes.iter().map(|node| node.read.clone()).collect();
+        HostModel {
+            opsets: self.opsets.clone(),
+            constants: self.constants_of(&nodes),
+            inputs,
+            nodes,
+            outputs,
+        }
+    }
+}
+
+/// Maximal runs of consecutive numbers.
+fn runs(numbers: impl Iterator<Item = usize>) -> Vec<Vec<usize>> {
+    let mut runs: Vec<Vec<usize>> = Vec::new();
+    for i in numbers {
+        match runs.last_mut() {
+            Some(run) if run.last() == Some(&i.wrapping_sub(1)) => run.push(i),
+            _ => runs.push(vec![i]),
+        }
+    }
+    runs
+}
+
+/// A number for each named size: `first` where it is a first axis, else `others`.
+fn sizes(graph: &Graph, first: usize, others: usize) -> Sizes {
+    let mut sizes = Sizes::new();
+    for name in graph.named_sizes() {
+        let is_first = |dims: &[Dim]| matches!(dims.first(), Some(Dim::Named(dim)) if dim == name);
+        let size = if graph.inputs().any(|(_, _, dims)| is_first(dims)) { first } else { others };
+        sizes = sizes.with(name, size);
+    }
+    sizes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn model(ops: &[&str]) -> Model {
+        let mut model = Model { opsets: vec![(String::new(), 17)], ..Model::default() };
+        let name = |i: usize| format!("v{i}");
+        for i in 0..=ops.len() {
+            let value =
+                HostValue { name: name(i), data_type: 1, dims: Some(vec![Dim::from("n"), Dim::from(3)]) };
+            model.values.insert(name(i), value);
+        }
+        for (i, op) in ops.iter().enumerate() {
+            let read = HostNode {
+                op_type: op.to_string(),
+                inputs: vec![name(i)],
+                outputs: vec![name(i + 1)],
+                ..HostNode::default()
+            };
+            model.nodes.push(Node {
+                read,
+                implicit: vec![],
+                is_taken: false,
+                has_graphs: false,
+                reason: None,
+            });
+        }
+        model.outputs.insert(name(ops.len()));
+        model.name_nodes();
+        model
+    }
+
+    #[test]
+    fn all_nodes_are_one_region_where_all_run() {
+        let claims = model(&["Relu", "Exp", "Relu"]).claims(false);
+        assert_eq!((claims.regions, claims.left.len()), (vec![vec![0, 1, 2]], 0));
+    }
+
+    #[test]
+    fn regions_end_at_nodes_that_cannot_run() {
+        let model = model(&["Relu", "Det", "Exp", "Bernoulli", "Relu", "Relu"]);
+        let claims = model.claims(true);
+        assert_eq!(claims.regions, [vec![0], vec![2], vec![4, 5]]);
+        let text = model.listed(&claims.left);
+        assert!(
+            text.contains("node `Det -> v2`: Det: ") && text.contains("node `Bernoulli -> v4`"),
+            "{text}"
+        );
+        assert_eq!(model.claims(false).left.len(), 2);
+    }
+
+    #[test]
+    fn nodes_of_other_providers_are_left_alone() {
+        let mut model = model(&["Relu", "Det", "Exp"]);
+        model.nodes[1].is_taken = true;
+        let claims = model.claims(false);
+        assert_eq!((claims.regions, claims.left.len()), (vec![vec![0], vec![2]], 0));
+    }
+}

@@ -1,0 +1,159 @@
+//! ONNX Runtime's memory as tensors of a run.
+#![allow(unsafe_code)]
+
+use std::sync::Arc;
+
+use blocktensor::{DType, Foreign, MemoryFormat, StridedTensor};
+use blocktensor_graph::ElementType;
+
+use crate::failure::{Failure, Result};
+use crate::ort::Held;
+
+/// ONNX's numbers of the types that a run has here.
+const FLOAT: i32 = 1;
+const UINT8: i32 = 2;
+const INT8: i32 = 3;
+const UINT16: i32 = 4;
+const INT16: i32 = 5;
+const INT32: i32 = 6;
+const INT64: i32 = 7;
+const BOOL: i32 = 9;
+
+impl Held {
+    /// The sizes.
+    pub(crate) fn sizes(&self) -> Vec<usize> {
+        self.dims.iter().map(|&size| usize::try_from(size).unwrap_or(0)).collect()
+    }
+
+    fn elements(&self) -> usize {
+        self.sizes().iter().product()
+    }
+
+    /// Whether a run uses this memory as elements of the dtype.
+    fn is_held_as(&self, dtype: DType) -> bool {
+        let same = match dtype {
+            DType::F32 => self.data_type == FLOAT,
+            DType::S32 => self.data_type == INT32,
+            DType::U8 => matches!(self.data_type, BOOL | UINT8),
+            _ => false,
+        };
+        same && self.data.addr().is_multiple_of(dtype.size_bytes())
+    }
+
+    fn refused(&self, what: &str, of: ElementType) -> Failure {
+        Failure::invalid(format!(
+            "{what}: got ONNX's type {}; the plan has {of}; export the model again",
+            self.data_type
+        ))
+    }
+
+    /// # Safety
+    /// The memory has the elements that the sizes say, and stays while the tensor lives. Nobody else writes into it meanwhile; with
+    /// `writable` nobody reads it either.
+    unsafe fn wrapped(&self, dtype: DType, writable: bool) -> Result<StridedTensor> {
+        let memory = Foreign { data: self.data, dtype, dims: &self.dims, strides: None, writable };
+        // SAFETY: the caller's promise.
+        Ok(unsafe { StridedTensor::from_foreign(memory, Arc::new(())) }?)
+    }
+
+    /// The elements, wherever they begin.
+    ///
+    /// # Safety
+    /// The memory has the elements that the sizes say, of this type.
+    unsafe fn values<T: Copy>(&self) -> impl Iterator<Item = T> {
+        let (data, count) = (self.data.cast::<T>(), self.elements());
+        // SAFETY: the caller's promise.
+        (0..count).map(move |i| unsafe { data.add(i).read_unaligned() })
+    }
+
+    /// The tensor of a run for an input: this memory, or a copy where it is not aligned or has wider integers.
+    ///
+    /// # Safety
+    /// As for `wrapped`.
+    pub(crate) unsafe fn as_input(&self, name: &str, of: ElementType) -> Result<StridedTensor> {
+        let dtype = of.dtype();
+        if self.is_held_as(dtype) {
+            // SAFETY: the caller's promise.
+            return unsafe { self.wrapped(dtype, false) };
+        }
+        let what = format!("input `{name}`");
+        let narrow = |value: i64| {
+            i32::try_from(value).map_err(|_| {
+                Failure::invalid(format!("{what}: got {value}; integers are below 2^31 here; pass such ones"))
+            })
+        };
+        let dims = self.sizes();
+        // SAFETY: the caller's promise, for each type.
+        unsafe {
+            let integers: Result<Vec<i32>> = match (dtype, self.data_type) {
+                (DType::F32, FLOAT) => {
+                    let values: Vec<f32> = self.values().collect();
+                    return Ok(StridedTensor::from_slice(&values, &dims)?);
+                }
+                (DType::S32, INT64) => self.values::<i64>().map(narrow).collect(),
+                (DType::S32, INT32) => Ok(self.values().collect()),
+                (DType::S32, INT16) => Ok(self.values::<i16>().map(i32::from).collect()),
+                (DType::S32, INT8) => Ok(self.values::<i8>().map(i32::from).collect()),
+                (DType::S32, UINT8) => Ok(self.values::<u8>().map(i32::from).collect()),
+                (DType::S32, UINT16) => Ok(self.values::<u16>().map(i32::from).collect()),
+                _ => Err(self.refused(&what, of)),
+            };
+            Ok(StridedTensor::from_slice(&integers?, &dims)?)
+        }
+    }
+
+    /// The tensor that a run writes into for an output: this memory where it fits.
+    ///
+    /// # Safety
+    /// As for `wrapped`, with `writable`.
+    pub(crate) unsafe fn as_output(&self, dtype: DType) -> Result<StridedTensor> {
+        match self.is_held_as(dtype) {
+            // SAFETY: the caller's promise.
+            true => unsafe { self.wrapped(dtype, true) },
+            false => Ok(StridedTensor::zeros(&self.sizes(), dtype, MemoryFormat::Contiguous)?),
+        }
+    }
+
+    /// Writes a result into this memory, unless the run did.
+    ///
+    /// # Safety
+    /// As for `wrapped`, with `writable`; no tensor wraps the memory any more.
+    pub(crate) unsafe fn take(&self, name: &str, of: ElementType, result: &StridedTensor) -> Result<()> {
+        /// # Safety
+        /// The memory has as many elements of the type as there are values.
+        unsafe fn write<T>(data: *mut u8, values: impl Iterator<Item = T>) {
+            for (i, value) in values.enumerate() {
+                // SAFETY: the caller's promise.
+                unsafe { data.cast::<T>().add(i).write_unaligned(value) };
+            }
+        }
+        let dtype = of.dtype();
+        if self.is_held_as(dtype) {
+            return Ok(());
+        }
+        let what = format!("output `{name}`");
+        if result.dims() != self.sizes() {
+            return Err(self.refused(&what, of));
+        }
+        // SAFETY: the caller's promise; the sizes are the same.
+        unsafe {
+            match dtype {
+                DType::F32 if self.data_type == FLOAT => {
+                    write(self.data, result.to_vec::<f32>()?.into_iter())
+                }
+                DType::S32 => {
+                    let values = result.to_vec::<i32>()?.into_iter();
+                    match self.data_type {
+                        INT64 => write(self.data, values.map(i64::from)),
+                        INT32 => write(self.data, values),
+                        INT16 | UINT16 => write(self.data, values.map(|value| value as i16)),
+                        INT8 | UINT8 => write(self.data, values.map(|value| value as i8)),
+                        _ => return Err(self.refused(&what, of)),
+                    }
+                }
+                _ => return Err(self.refused(&what, of)),
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,62 @@
+"""What a packed module does not take: state beside its plan, and recordings of `torch.compile`."""
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import torch
+from torch._dynamo import exc as dynamo
+from torch._dynamo.comptime import comptime
+
+from .._errors import UnsupportedOp
+from ._told import error
+
+#: What registers state, or code that runs with `state_dict` and `load_state_dict`.
+_REGISTERS = (
+    "register_buffer register_parameter register_module add_module set_submodule set_extra_state register_state_dict_pre_hook "
+    "register_state_dict_post_hook _register_state_dict_hook register_load_state_dict_pre_hook _register_load_state_dict_pre_hook "
+    "register_load_state_dict_post_hook"
+).split()
+
+
+class OfOnePlan(torch.nn.Module):
+    """A module whose state is that of its plan: `state_dict`, `load_state_dict` and files would leave other state out."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, (torch.nn.Module, torch.nn.Parameter, torch.nn.Buffer)):
+            raise _beside(f"a {type(value).__name__} as `{name}`", "setattr")
+        super().__setattr__(name, value)
+
+
+def _beside(what: str, op: str) -> Exception:
+    text = f"a packed module takes no {what.removeprefix('a ')}: its state is that of its plan, and `state_dict` would leave that out"
+    return error(UnsupportedOp, text, "keep it in a module around the packed one", op=op)
+
+
+def _register(name: str) -> Callable[..., NoReturn]:
+    def register(self: OfOnePlan, *args: Any, **kwargs: Any) -> NoReturn:
+        raise _beside(f"`{name.removeprefix('_')}`", name)
+
+    return register
+
+
+for _name in _REGISTERS:
+    if hasattr(torch.nn.Module, _name):
+        setattr(OfOnePlan, _name, _register(_name))
+
+
+class _NotCompiled(UnsupportedOp, dynamo.Unsupported):
+    """An error of this package that `torch.compile` takes for its own: it raises it, or runs the module outside of its graph."""
+
+    def __init__(self) -> None:
+        self.op, self.remedy = "torch.compile", "compile or export the model itself, or leave out `fullgraph=True`"
+        text = "`torch.compile` and `torch.export` record calls of PyTorch, and a packed module runs a plan"
+        dynamo.Unsupported.__init__(self, f"{text}; {self.remedy}")
+
+
+def _refuse(_context: Any) -> NoReturn:
+    raise _NotCompiled
+
+
+def check_compiled() -> None:
+    """Refuses to be recorded in a graph of `torch.compile`. Called where `torch.compiler.is_compiling()`; it runs in no other place."""
+    comptime(_refuse)

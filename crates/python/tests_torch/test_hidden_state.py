@@ -1,0 +1,198 @@
+"""State that a model's code keeps in less usual places: conversion refuses it, and leaves it as it was."""
+
+import functools
+import itertools
+import random
+import types
+
+import blocktensor as bt
+import blocktensor.torch as btt
+import numpy as np
+import pytest
+import torch
+from models import X, One, converted
+
+# Changes are read late: the results of conversion's own few runs agree.
+FEW = 9
+
+
+class Base:
+    k = 0
+
+
+class Derived(Base):
+    pass
+
+
+class Empty:
+    pass
+
+
+class Descriptor:
+    n = 0
+
+    def __get__(self, owner, kind):
+        self.n += 1
+        return self.n
+
+
+class Described:
+    d = Descriptor()
+
+
+class Bound:
+    def __init__(self):
+        self.n = 0
+
+    def step(self):
+        self.n += 1
+        return self.n
+
+
+other = types.ModuleType("some_module_of_a_program")
+other.n = 0
+exec("def bump():\n    global n\n    n += 1\n    return n", vars(other))
+other.inner = types.ModuleType("some_module_of_a_program.inner")
+other.inner.n = 0
+described, bound = Described(), Bound().step
+pull = itertools.count(1).__next__
+part = functools.partial(next, itertools.count(1))
+table = {"pull": itertools.count(1).__next__, "part": functools.partial(next, itertools.count(1))}
+pair = (itertools.count(1),)
+draw = random.Random(3).random
+
+
+def inherited():
+    Derived.k += 1
+    return Derived.k
+
+
+def new():
+    Empty.k = getattr(Empty, "k", 0) + 1
+    return Empty.k
+
+
+def of_a_descriptor():
+    return described.d
+
+
+def of_a_module():
+    other.n += 1
+    return other.n
+
+
+def by_a_module():
+    return other.bump()
+
+
+def of_a_module_in_it():
+    other.inner.n += 1
+    return other.inner.n
+
+
+def new_in_a_module():
+    other.more = getattr(other, "more", 0) + 1
+    return other.more
+
+
+def by_default(it=itertools.count(1)):  # noqa: B008
+    return next(it)
+
+
+def by_name(*, it=itertools.count(1)):  # noqa: B008
+    return next(it)
+
+
+STATE = {
+    "inherited": (inherited, lambda: "k" in vars(Derived)),
+    "new": (new, lambda: "k" in vars(Empty)),
+    "descriptor": (of_a_descriptor, lambda: vars(Described)["d"].n),
+    "module": (of_a_module, lambda: other.n),
+    "function of a module": (by_a_module, lambda: other.n),
+    "module in a module": (of_a_module_in_it, lambda: other.inner.n),
+    "new in a module": (new_in_a_module, lambda: hasattr(other, "more")),
+    "bound method": (lambda: bound(), lambda: bound.__self__.n),
+    "bound builtin": (lambda: pull(), lambda: repr(pull.__self__)),
+    "partial": (lambda: part(), lambda: repr(part)),
+    "bound builtin in a dict": (lambda: table["pull"](), lambda: repr(table["pull"].__self__)),
+    "partial in a dict": (lambda: table["part"](), lambda: repr(table["part"])),
+    "tuple": (lambda: next(pair[0]), lambda: repr(pair)),
+    "default": (by_default, lambda: repr(by_default.__defaults__)),
+    "default by name": (by_name, lambda: repr(by_name.__kwdefaults__)),
+    "generator": (lambda: 1 + 0 * draw(), lambda: draw.__self__.getstate()),
+}
+
+
+@pytest.mark.parametrize("name", STATE)
+def test_state_is_refused_and_left_as_it_was(name):
+    step, state = STATE[name]
+    before = state()
+    with pytest.raises(bt.UnsupportedOp, match="`forward` changes"):
+        converted(lambda x: x * (1.0 if step() < FEW else 2.0))
+    assert state() == before
+
+
+def test_a_bound_builtin_that_is_an_attribute_is_not_moved_on():
+    model = One(lambda s, x: x + 0 * s.draw(), draw=random.Random(3).random)
+    wanted = random.Random(3).random()
+    with pytest.raises(bt.UnsupportedOp, match="`forward` changes the model's attribute `draw`"):
+        btt.to_blocked(model, X, layouts="nchw")
+    assert model.draw() == wanted
+
+
+def test_two_that_share_an_iterator_share_its_copy():
+    it = itertools.count()
+    both = (it, it.__next__)
+    with pytest.raises(bt.UnsupportedOp, match="so that a run depends on the runs before it"):
+        converted(lambda x: x * (next(both[0]) + both[1]()))
+    assert next(it) == 0
+
+
+def test_generators_of_the_process_are_called_by_their_names():
+    shuffled, drawn = random.random, np.random.random
+    for function, name in ((shuffled, "random"), (drawn, "numpy.random")):
+        with pytest.raises(bt.UnsupportedOp, match=f"`forward` draws random numbers from `{name}`"):
+            converted(lambda x, function=function: x + 0 * function())
+
+
+def test_lists_may_hold_themselves():
+    loop, kept = [], torch.ones(1)
+    loop += [loop, {"kept": [kept]}]
+    torch.testing.assert_close(converted(lambda x: x * len(loop))(X), X * 2)
+    with pytest.raises(bt.UnsupportedOp, match="so that a run depends on the runs before it"):
+        converted(lambda x: x * loop[1]["kept"][0].add_(1))
+    assert kept.item() == 1
+
+
+class Slots:
+    __slots__ = ("t",)
+
+
+def test_tensors_of_objects_with_slots_are_not_written_into():
+    kept = Slots()
+    kept.t = torch.zeros(1)
+    with pytest.raises(bt.UnsupportedOp, match="so that a run depends on the runs before it"):
+        converted(lambda x: x + kept.t.add_(1))
+    assert not kept.t.any()
+
+
+SETTINGS = {
+    "set_num_threads": (torch.set_num_threads, torch.get_num_threads, 3),
+    "set_default_dtype": (torch.set_default_dtype, torch.get_default_dtype, torch.float64),
+    "use_deterministic_algorithms": (torch.use_deterministic_algorithms, torch.are_deterministic_algorithms_enabled, True),
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_settings_of_the_process_are_put_back_and_refused(name):
+    write, read, value = SETTINGS[name]
+    before = read()
+    assert before != value
+
+    def forward(x):
+        write(value)
+        return x * 2
+
+    with pytest.raises(bt.UnsupportedOp, match=f"`forward` calls `torch.{name}`.*call it outside"):
+        converted(forward)
+    assert read() == before

@@ -1,0 +1,405 @@
+#!/usr/bin/env python3
+"""Tries the provider for ONNX Runtime: scripts/onnxruntime_ep.py LIBRARY [CHECK...]
+
+    cargo build --release -p blocktensor-onnxruntime-ep
+    python3 -m venv /tmp/ort && /tmp/ort/bin/pip install onnxruntime onnx numpy torch torchvision
+    /tmp/ort/bin/python scripts/onnxruntime_ep.py target/release/libonnxruntime_ep_blocktensor.so
+
+Checks: networks, models, shapes, types, partial, options, sessions, life, nodes; without a name all of them. Each check runs in a process of its
+own, so that a crash ends only that one. `nodes` runs ONNX's own node tests, with ONNX Runtime kept from using its CPU provider.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+from onnx import TensorProto, helper, numpy_helper
+
+EP = "BlocktensorExecutionProvider"
+LIMIT = 3e-5
+# Nothing of what is measured here is kept.
+os.environ["BLOCKTENSOR_CACHE"] = "off"
+
+
+def relative_l2(got, want):
+    """The L2 norm of the difference, relative to that of `want`."""
+    got, want = np.asarray(got, np.float64), np.asarray(want, np.float64)
+    assert got.shape == want.shape, f"shapes {got.shape} and {want.shape}"
+    norm = np.linalg.norm(want)
+    return float(np.linalg.norm(got - want) / norm) if norm else float(np.linalg.norm(got))
+
+
+def session(model, fallback=False, **options):
+    """A session of the provider. Without `fallback` it is an error if the CPU provider gets a node."""
+    config = ort.SessionOptions()
+    config.intra_op_num_threads = 1
+    config.log_severity_level = 4
+    if not fallback:
+        config.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+    devices = [device for device in ort.get_ep_devices() if device.ep_name == EP]
+    assert len(devices) == 1, devices
+    config.add_provider_for_devices(devices, {name: str(value) for name, value in options.items()})
+    return ort.InferenceSession(model if isinstance(model, (str, bytes)) else model.SerializeToString(), config)
+
+
+def cpu(model):
+    config = ort.SessionOptions()
+    config.log_severity_level = 4
+    model = model if isinstance(model, (str, bytes)) else model.SerializeToString()
+    return ort.InferenceSession(model, config, providers=["CPUExecutionProvider"])
+
+
+def model_of(nodes, inputs, outputs, constants=(), opset=17):
+    """A model of nodes; a value is (name, type, shape)."""
+    values = [[helper.make_tensor_value_info(*value) for value in values] for values in (inputs, outputs)]
+    graph = helper.make_graph(nodes, "graph", *values, [numpy_helper.from_array(a, name) for name, a in constants])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+
+
+def refused(make, *parts):
+    """Calls `make`, which must fail with a text that has all the parts."""
+    try:
+        make()
+    except Exception as e:
+        text = str(e)
+        assert all(part in text for part in parts), f"{parts} are not in: {text}"
+        return text
+    raise AssertionError(f"no error with {parts}")
+
+
+def small(batch="batch"):
+    """Two convolutions and a linear layer, of a batch without a number."""
+    rng = np.random.default_rng(0)
+    constants = [
+        ("w1", rng.standard_normal((32, 3, 3, 3), np.float32) * 0.2),
+        ("w2", rng.standard_normal((32, 32, 3, 3), np.float32) * 0.1),
+        ("w3", rng.standard_normal((32, 10), np.float32) * 0.2),
+    ]
+    nodes = [
+        helper.make_node("Conv", ["image", "w1"], ["a"], "conv1", pads=[1] * 4),
+        helper.make_node("Relu", ["a"], ["b"], "relu1"),
+        helper.make_node("Conv", ["b", "w2"], ["c"], "conv2", pads=[1] * 4),
+        helper.make_node("Relu", ["c"], ["d"], "relu2"),
+        helper.make_node("GlobalAveragePool", ["d"], ["e"], "pool"),
+        helper.make_node("Flatten", ["e"], ["f"], "flatten"),
+        helper.make_node("Gemm", ["f", "w3"], ["logits"], "linear"),
+    ]
+    ends = [("image", TensorProto.FLOAT, [batch, 3, 16, 16])], [("logits", TensorProto.FLOAT, [batch, 10])]
+    return model_of(nodes, *ends, constants)
+
+
+def networks():
+    import torch
+    import torchvision
+
+    for name in ("resnet18", "mobilenet_v2"):
+        torch.manual_seed(0)
+        net = getattr(torchvision.models, name)(weights=None).eval()
+        with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            path = f"{folder}/{name}.onnx"
+            axes = {"image": {0: "batch"}}
+            torch.onnx.export(net, (torch.randn(1, 3, 224, 224),), path, dynamo=False, input_names=["image"], dynamic_axes=axes)
+            began = time.perf_counter()
+            ours, theirs = session(path), cpu(path)
+            made = time.perf_counter() - began
+            for batch in (1, 2):
+                image = np.random.default_rng(batch).standard_normal((batch, 3, 224, 224), np.float32)
+                began = time.perf_counter()
+                (got,) = ours.run(None, {"image": image})
+                first = time.perf_counter() - began
+                (want,) = theirs.run(None, {"image": image})
+                seconds = []
+                for each in (ours, theirs):
+                    each_run = []
+                    for _ in range(8):
+                        began = time.perf_counter()
+                        each.run(None, {"image": image})
+                        each_run.append(time.perf_counter() - began)
+                    seconds.append(np.median(each_run) * 1e3)
+                error = relative_l2(got, want)
+                print(
+                    f"  {name}, batch {batch}: {error:.1e} from the CPU provider; {seconds[0]:.1f} ms, CPU provider {seconds[1]:.1f} ms; "
+                    f"sessions in {made:.1f} s, first run in {first:.1f} s"
+                )
+                assert error <= LIMIT
+            assignment(path, ours)
+
+
+def assignment(path, ours):
+    """Checks that every node is in one fused node."""
+    config = ort.SessionOptions()
+    config.log_severity_level = 4
+    config.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
+    config.add_provider_for_devices([d for d in ort.get_ep_devices() if d.ep_name == EP], {"layouts": "nchw"})
+    groups = ort.InferenceSession(path, config).get_provider_graph_assignment_info()
+    assert [group.ep_name for group in groups] == [EP], groups
+    print(f"  one fused node of {len(groups[0].get_nodes())} nodes")
+
+
+def shapes():
+    model = small()
+    ours, theirs = session(model), cpu(model)
+    worst = 0.0
+    for batch in [*range(1, 25), 3, 1]:
+        image = np.random.default_rng(batch).standard_normal((batch, 3, 16, 16), np.float32)
+        worst = max(worst, relative_l2(ours.run(None, {"image": image})[0], theirs.run(None, {"image": image})[0]))
+    print(f"  batches 1 to 24: at most {worst:.1e} from the CPU provider")
+    assert worst <= LIMIT
+    # Memory that is not aligned, and memory of the caller's for the result.
+    image = np.random.default_rng(0).standard_normal((1, 3, 16, 16), np.float32)
+    raw = np.zeros(image.nbytes + 4, np.uint8)
+    start = 1 if raw.ctypes.data % 4 == 0 else 0
+    odd = raw[start : start + image.nbytes].view(np.float32).reshape(image.shape)
+    odd[:] = image
+    (want,) = theirs.run(None, {"image": image})
+    assert relative_l2(ours.run(None, {"image": odd})[0], want) <= LIMIT
+    place = np.full((1, 10), np.nan, np.float32)
+    binding = ours.io_binding()
+    binding.bind_input("image", "cpu", 0, np.float32, image.shape, image.ctypes.data)
+    binding.bind_output("logits", "cpu", 0, np.float32, place.shape, place.ctypes.data)
+    ours.run_with_iobinding(binding)
+    assert relative_l2(place, want) <= LIMIT
+    print("  an unaligned input, and a result in the caller's memory")
+
+
+def types():
+    """Integers and Booleans at the ends of a region."""
+    I64, BOOL, F32 = TensorProto.INT64, TensorProto.BOOL, TensorProto.FLOAT
+    table = np.random.default_rng(0).standard_normal((9, 4), np.float32)
+    nodes = [
+        helper.make_node("Gather", ["table", "i"], ["rows"], "rows"),
+        helper.make_node("Where", ["c", "rows", "x"], ["y"], "where"),
+        helper.make_node("ArgMax", ["y"], ["k"], "argmax", axis=1, keepdims=0),
+        helper.make_node("Greater", ["y", "x"], ["m"], "greater"),
+    ]
+    inputs = [("i", I64, [5]), ("c", BOOL, [5, 4]), ("x", F32, [5, 4])]
+    model = model_of(nodes, inputs, [("y", F32, [5, 4]), ("k", I64, [5]), ("m", BOOL, [5, 4])], [("table", table)])
+    rng = np.random.default_rng(1)
+    feeds = {"i": np.array([0, 8, 3, -1, 5]), "c": rng.random((5, 4)) < 0.5, "x": rng.standard_normal((5, 4), np.float32)}
+    ours = session(model)
+    for got, want in zip(ours.run(None, feeds), cpu(model).run(None, feeds), strict=True):
+        assert got.dtype == want.dtype and np.array_equal(got, want), (got, want)
+    text = refused(lambda: ours.run(None, feeds | {"i": np.array([0, 1, 2, 3, 1 << 40])}), "input `i`", str(1 << 40))
+    print(f"  i64 and bool in and out; an integer that is too large:\n    {text.splitlines()[0]}")
+
+
+def unsupported():
+    """A model of which one node in the middle, and one at the end, cannot run."""
+    nodes = [
+        helper.make_node("Relu", ["x"], ["a"], "before"),
+        helper.make_node("Det", ["a"], ["b"], "determinant"),
+        helper.make_node("Exp", ["b"], ["c"], "after"),
+        helper.make_node("Mul", ["c", "b"], ["d"], "product"),
+        helper.make_node("Acosh", ["d"], ["y"], "acosh"),
+    ]
+    F32 = TensorProto.FLOAT
+    return model_of(nodes, [("x", F32, ["n", 3, 3])], [("y", F32, ["n"])])
+
+
+def partial():
+    model = unsupported()
+    for fallback in (False, True):
+        text = refused(lambda fallback=fallback: session(model, fallback), "`determinant`", "Det", "`acosh`", "partial")
+    print("  strict:\n    " + text.replace("\n", "\n    "))
+    x = np.random.default_rng(0).standard_normal((4, 3, 3), np.float32) + 2 * np.eye(3, dtype=np.float32)
+    ours = session(model, fallback=True, partial=1)
+    (want,), (got,) = cpu(model).run(None, {"x": x}), ours.run(None, {"x": x})
+    assert np.allclose(got, want, rtol=1e-5, equal_nan=True), (got, want)
+    text = refused(lambda: session(model, partial=1), "fallback")
+    print("  partial=1: right; with ONNX Runtime's fallback off:\n    " + text.splitlines()[0])
+    # The bodies of If stay with the CPU provider.
+    branch = [
+        helper.make_graph([helper.make_node(op, ["r"], ["z"], op)], op, [], [helper.make_tensor_value_info("z", 1, [2])])
+        for op in ("Exp", "Neg")
+    ]
+    nodes = [
+        helper.make_node("Relu", ["x"], ["r"], "relu"),
+        helper.make_node("If", ["c"], ["y"], "if", then_branch=branch[0], else_branch=branch[1]),
+        helper.make_node("Abs", ["y"], ["out"], "abs"),
+    ]
+    model = model_of(nodes, [("x", 1, [2]), ("c", TensorProto.BOOL, [])], [("out", 1, [2])])
+    refused(lambda: session(model, True), "`if`")
+    feeds = {"x": np.array([1, 2], np.float32), "c": np.array(False)}
+    (got,), (want,) = session(model, True, partial=1).run(None, feeds), cpu(model).run(None, feeds)
+    assert np.array_equal(got, want)
+    print("  a model with If: refused by name, right with partial=1")
+
+
+def options():
+    model = small()
+    for name, value in [("thread", "2"), ("threads", "0"), ("threads", "x"), ("layouts", "nhcw"), ("exact", "true"), ("partial", "2")]:
+        text = refused(lambda name=name, value=value: session(model, **{name: value}), f"`{name}`")
+        print(f"  {name}={value}: {text.splitlines()[0]}")
+    image = np.random.default_rng(0).standard_normal((2, 3, 16, 16), np.float32)
+    (want,) = cpu(model).run(None, {"image": image})
+    given = [{"threads": 1}, {"threads": 2}, {"exact": 1}, *({"layouts": name} for name in ("nchw", "nhwc", "blocked", "measured"))]
+    for each in given:
+        assert relative_l2(session(model, **each).run(None, {"image": image})[0], want) <= LIMIT, each
+    if not ort.__version__.startswith("1.23."):
+        ours = ort.InferenceSession(model.SerializeToString(), providers=[(EP, {"threads": "1"})])
+        assert ours.get_providers()[0] == EP
+    ours = session(model)
+    refused(lambda: ours.run(None, {"image": image[:, :2]}), "image")
+    print(f"  {len(given)} sessions with options are right")
+
+
+def sessions():
+    model = small()
+    ours = [session(model, threads=n) for n in (1, 2)]
+    theirs = cpu(model)
+    images = [np.random.default_rng(i).standard_normal((1 + i % 3, 3, 16, 16), np.float32) for i in range(12)]
+    wants = [theirs.run(None, {"image": image})[0] for image in images]
+    wrong, runs = [], Counter()
+
+    def work(number):
+        for i in range(200):
+            image, want = images[(i + number) % 12], wants[(i + number) % 12]
+            (got,) = ours[number % 2].run(None, {"image": image})
+            runs[number] += 1
+            if relative_l2(got, want) > LIMIT:
+                wrong.append((number, i))
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    print(f"  two sessions on six threads: {sum(runs.values())} runs, {len(wrong)} wrong")
+    assert not wrong and sum(runs.values()) == 1200
+    # A shape that all threads see first at the same time.
+    image = np.random.default_rng(9).standard_normal((7, 3, 16, 16), np.float32)
+    (want,) = theirs.run(None, {"image": image})
+    results = []
+    threads = [threading.Thread(target=lambda: results.append(ours[0].run(None, {"image": image})[0])) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == 6 and all(np.array_equal(r, results[0]) for r in results) and relative_l2(results[0], want) <= LIMIT
+    print("  a new shape on six threads: one plan, the same bits")
+    tiny = model_of([helper.make_node("Relu", ["x"], ["y"], "relu")], [("x", 1, [8])], [("y", 1, [8])])
+    x, took = {"x": np.ones(8, np.float32)}, []
+    for each in (session(tiny, threads=1), cpu(tiny)):
+        for _ in range(2000):
+            each.run(None, x)
+        began = time.perf_counter()
+        for _ in range(20000):
+            each.run(None, x)
+        took.append((time.perf_counter() - began) / 20000 * 1e6)
+    print(f"  a call of one small op: {took[0]:.1f} us, CPU provider {took[1]:.1f} us")
+
+
+def life():
+    """Unregistering with a live session, and leaving with one."""
+    model = small()
+    ours = session(model)
+    image = {"image": np.zeros((1, 3, 16, 16), np.float32)}
+    ours.run(None, image)
+    ort.unregister_execution_provider_library("blocktensor")
+    ours.run(None, image)
+    print("  a session runs after the library is unregistered")
+
+
+def models():
+    """The models that `compare_onnx.py export` has written, where it has, beside its answers."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "blocktensor/models"
+    paths = [path for path in sorted(cache.rglob("*.json")) if ".b16" not in path.name and path.with_suffix(".onnx").exists()]
+    worst = 0.0
+    for path in paths:
+        ours = session(str(path.with_suffix(".onnx")), layouts="blocked")
+        image = np.load(path.parent / f"{path.stem}.image.npy")
+        for output, got in zip(ours.get_outputs(), ours.run(None, {ours.get_inputs()[0].name: image}), strict=True):
+            theirs = np.load(path.parent / f"{path.stem}.{output.name}.npy")
+            exact = np.load(path.parent / f"{path.stem}.{output.name}.f64.npy")
+            error, limit = relative_l2(got, theirs), max(LIMIT, 2 * relative_l2(theirs, exact))
+            worst = max(worst, error)
+            assert error <= limit, f"{path.stem}: {error:.1e} from the CPU provider"
+    print(f"  {len(paths)} models: at most {worst:.1e} from the CPU provider")
+
+
+def cases():
+    """ONNX's own tests: name, model, tolerances, and pairs of inputs and outputs."""
+    from onnx.backend.test.loader import load_model_tests
+
+    def read(folder, kind):
+        paths = sorted(folder.glob(f"{kind}_*.pb"), key=lambda path: int(path.stem.split("_")[1]))
+        return [numpy_helper.to_array(TensorProto.FromString(path.read_bytes())) for path in paths]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for kind in ("node", "simple", "pytorch-converted", "pytorch-operator"):
+            for case in load_model_tests(kind=kind):
+                tolerances = {"rtol": max(case.rtol, 1e-3), "atol": max(case.atol, 1e-6), "equal_nan": True}
+                if case.model is not None:
+                    yield case.name, case.model.SerializeToString(), tolerances, lambda case=case: case.data_sets
+                elif case.model_dir is not None:
+                    folder = Path(case.model_dir)
+                    sets = lambda folder=folder: [(read(f, "input"), read(f, "output")) for f in sorted(folder.glob("test_data_set_*"))]
+                    yield case.name, str(folder / "model.onnx"), tolerances, sets
+
+
+def nodes():
+    counts, wrong = Counter(), []
+
+    def array(x):
+        return np.asarray(x) if isinstance(x, np.generic) else x
+
+    def agrees(got, want, tolerances):
+        want = np.asarray(want)
+        same = got.dtype == want.dtype and got.shape == want.shape
+        return same and np.allclose(got.astype(np.float64), want.astype(np.float64), **tolerances)
+
+    for name, model, tolerances, sets in cases():
+        counts["tests"] += 1
+        try:
+            ours = session(model, layouts="nchw")
+        except Exception as e:
+            counts["refused" if EP in str(e) else "refused by ONNX Runtime itself"] += 1
+            continue
+        try:
+            for given, wants in sets():
+                gots = ours.run(None, dict(zip([i.name for i in ours.get_inputs()], map(array, given), strict=False)))
+                right = all(agrees(got, want, tolerances) for got, want in zip(gots, wants, strict=True))
+        except Exception as e:
+            counts["fails in a run"] += 1
+            print(f"  fails in a run: {name}: {str(e).split('Status Message: ')[-1].splitlines()[0][:200]}")
+            continue
+        counts["claimed and right" if right else "wrong"] += 1
+        wrong += [] if right else [name]
+    print("  " + ", ".join(f"{count} {what}" for what, count in counts.items()))
+    assert not wrong, wrong
+
+
+CHECKS = [networks, models, shapes, types, partial, options, sessions, life, nodes]
+
+
+def main():
+    library, names = sys.argv[1], sys.argv[2:]
+    if len(names) == 1:
+        (check,) = [check for check in CHECKS if check.__name__ == names[0]]
+        ort.register_execution_provider_library("blocktensor", os.path.abspath(library))
+        check()
+        return
+    failed = []
+    for check in CHECKS:
+        if not names or check.__name__ in names:
+            print(f"{check.__name__}:", flush=True)
+            began = time.perf_counter()
+            code = subprocess.run([sys.executable, __file__, library, check.__name__], check=False).returncode
+            print(f"  {'ok' if code == 0 else f'FAILED with code {code}'} in {time.perf_counter() - began:.1f} s", flush=True)
+            failed += [check.__name__] if code else []
+    sys.exit(f"failed: {', '.join(failed)}" if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
