@@ -70,10 +70,12 @@ fn in_order<'py>(
                 add(name, x)?;
             }
         }
-        _ if tensors.len() > names.len() => return Err(refused(match tensors.len() {
-            1 => "1 tensor".to_string(),
-            count => format!("{count} tensors"),
-        })),
+        _ if tensors.len() > names.len() => {
+            return Err(refused(match tensors.len() {
+                1 => "1 tensor".to_string(),
+                count => format!("{count} tensors"),
+            }));
+        }
         _ => {
             for (name, x) in names.iter().zip(tensors) {
                 add(PyString::new(tensors.py(), name).into_any(), x)?;
