@@ -95,10 +95,11 @@ fn cast(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Re
     Ok(vec![match to {
         ElementType::F32 => build::constant(&collect(values.into_iter().map(|v| v as f32))?, &dims)?,
         ElementType::Int(of) => {
-            let whole = values.into_iter().map(|v| {
+            let refused = |v: f64| {
                 let (rule, remedy) = IntegerFunction::casts(of, v);
-                of.truncate(v).ok_or_else(|| cx.invalid("input", format!("{:?}", v as f32), rule, remedy))
-            });
+                cx.invalid("input", format!("{:?}", v as f32), rule, remedy)
+            };
+            let whole = values.into_iter().map(|v| of.truncate(v).ok_or_else(|| refused(v)));
             Constant::Int { of, dims, values: collect_results(whole)? }.into()
         }
         _ => Constant::Bool { dims, values: collect(values.into_iter().map(|v| v != 0.0))? }.into(),
