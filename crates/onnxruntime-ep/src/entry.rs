@@ -401,12 +401,11 @@ unsafe extern "system" fn compute(
             // SAFETY: the context is ONNX Runtime's.
             outputs.push(unsafe { ort.output(context, i, desc.dims()) }?);
         }
-        // SAFETY: they are outputs of this run: their memory is the run's alone until it ends.
-        let results = outputs
-            .iter()
-            .zip(plan.outputs())
-            .map(|(held, (_, desc))| unsafe { held.as_output(desc.dtype()) });
-        let mut results: Vec<StridedTensor> = results.collect::<Result<_>>()?;
+        let mut results: Vec<StridedTensor> = Vec::with_capacity(outputs.len());
+        for (held, (_, desc)) in outputs.iter().zip(plan.outputs()) {
+            // SAFETY: it is an output of this run: its memory is the run's alone until it ends.
+            results.push(unsafe { held.as_output(desc.dtype()) }?);
+        }
         let given: Vec<&StridedTensor> = given.iter().collect();
         let mut places: Vec<&mut StridedTensor> = results.iter_mut().collect();
         region.options().run(|| plan.run_into(&given, &mut places))?;

@@ -157,7 +157,7 @@ impl Plan {
             .iter()
             .map(|(name, slot)| match &tensors[slot.0] {
                 // Doors hand results out as memory that programs write into.
-                Some(Tensor::Strided(t)) if self.is_constant(*slot) => Ok(copied(t)?),
+                Some(Tensor::Strided(t)) if self.is_constant(*slot) => Ok(t.copy(MemoryFormat::Contiguous)?),
                 Some(Tensor::Strided(t)) => Ok(t.clone()),
                 _ => Err(broken(name)),
             })
@@ -203,10 +203,7 @@ impl Plan {
             Err(Error::Invalid { what, got, rule: rule.into(), remedy })
         };
         if inputs.len() != self.inputs.len() {
-            let names = self.inputs().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-            let count = inputs.len();
-            let got = format!("{count} tensor{}", if count == 1 { "" } else { "s" });
-            let rule = format!("the inputs are {names}");
+            let (got, rule) = other_count(inputs.len(), "inputs", self.inputs().map(|(name, _)| name));
             return invalid("inputs".into(), got, rule, "pass one for each".into());
         }
         for (i, ((name, desc), x)) in self.inputs().zip(inputs).enumerate() {
@@ -439,11 +436,15 @@ pub(super) fn broken(name: &str) -> Error {
     }
 }
 
-/// A copy of a result that is row-major, or a view of something that is.
-fn copied(x: &StridedTensor) -> blocktensor::Result<StridedTensor> {
-    let mut made = StridedTensor::zeros(x.dims(), x.dtype(), MemoryFormat::Contiguous)?;
-    x.copy_into(&mut made)?;
-    Ok(made)
+/// What came, and the rule, where there are more or fewer tensors than inputs or outputs.
+pub(super) fn other_count<'a>(
+    count: usize,
+    what: &str,
+    names: impl Iterator<Item = &'a str>,
+) -> (String, String) {
+    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    let got = format!("{count} tensor{}", if count == 1 { "" } else { "s" });
+    (got, format!("the {what} are {}", names.join(", ")))
 }
 
 /// The same bytes under the descriptor's strides, which differ only for axes of size 1.

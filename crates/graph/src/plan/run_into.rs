@@ -2,7 +2,7 @@
 
 use blocktensor::{Complaint, MemoryFormat, StridedTensor, Tensor, TensorRef};
 
-use super::run::{Stopper, Watch, broken};
+use super::run::{Stopper, Watch, broken, other_count};
 use super::{Place, Plan, SlotId};
 use crate::error::Result;
 
@@ -135,9 +135,7 @@ impl Plan {
 
     fn check_outputs(&self, inputs: &[&StridedTensor], outputs: &mut [&mut StridedTensor]) -> Result<()> {
         if outputs.len() != self.outputs.len() {
-            let names: Vec<String> = self.outputs().map(|(name, _)| format!("`{name}`")).collect();
-            let (got, rule) =
-                (counted(outputs.len(), "tensor"), format!("the outputs are {}", names.join(", ")));
+            let (got, rule) = other_count(outputs.len(), "outputs", self.outputs().map(|(name, _)| name));
             let complaint = Complaint::new(OP, "outputs", got, rule, "pass one for each");
             return Err(blocktensor::Error::InvalidArgument(complaint).into());
         }
@@ -182,10 +180,6 @@ impl Plan {
 
 /// The name of the call in errors.
 const OP: &str = "run_into";
-
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
 
 /// The same elements, of which only strides of axes of size 1 may differ.
 fn copy(from: &StridedTensor, to: &mut StridedTensor) -> Result<()> {
