@@ -5,7 +5,7 @@ use super::tile::{self, TileMemory};
 use crate::layout::dims::Dims;
 use crate::machine::machine;
 use crate::simd;
-use crate::threads::{SyncPtr, current_threads, parallel_for};
+use crate::threads::{SyncPtr, current_threads, parallel_for, share};
 
 /// Fewer elements than this are not worth waking other threads.
 const PARALLEL_FROM: usize = 32 << 10;
@@ -40,7 +40,7 @@ pub(super) fn in_parallel(count: usize, numel: usize, work: impl Fn(std::ops::Ra
     if tasks <= 1 {
         return work(0..count);
     }
-    parallel_for(tasks, |t| work(count * t / tasks..count * (t + 1) / tasks));
+    parallel_for(tasks, |task| work(share(0..count, task, tasks)));
 }
 
 /// Calls `kernel` until every element of the destination is written.

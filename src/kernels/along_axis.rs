@@ -4,7 +4,7 @@
 use crate::kernels::lanes::{Lanes, for_each_chunk};
 pub(crate) use crate::kernels::lent::ResultColumns;
 use crate::simd;
-use crate::threads::{SyncPtr, parallel_for};
+use crate::threads::{SyncPtr, parallel_ranges};
 
 /// The most lines (columns) that one vector loop processes side by side.
 pub(crate) const MAX_COLUMNS: usize = 64;
@@ -82,8 +82,8 @@ impl AxisLines {
         let units = outer * units_per_group;
         let per_task = (TASK_ELEMENTS * units / src.len()).max(1);
         let out = SyncPtr::new(dst);
-        parallel_for(units.div_ceil(per_task), |task| {
-            for unit in task * per_task..((task + 1) * per_task).min(units) {
+        parallel_ranges(units, per_task, |range| {
+            for unit in range {
                 let (outer, first) = (unit / units_per_group, unit % units_per_group * MAX_COLUMNS);
                 let width = MAX_COLUMNS.min(inner - first);
                 let at = outer * rows * inner + first;

@@ -18,7 +18,7 @@ use crate::layout::blocked::Layout;
 use crate::layout::memory_format::MemoryFormat;
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::strided::StridedTensor;
-use crate::threads::{SyncPtr, parallel_for};
+use crate::threads::{SyncPtr, parallel_ranges};
 use std::marker::PhantomData;
 
 /// The least number of bytes of the result that one task of a parallel section writes.
@@ -135,8 +135,8 @@ impl Lanes {
         let runs = self.n * self.blocks * per_plane;
         let per_task = (TASK_BYTES * runs / size_of_val(dst)).max(1);
         let out = SyncPtr::new(dst);
-        parallel_for(runs.div_ceil(per_task), |task| {
-            for i in task * per_task..((task + 1) * per_task).min(runs) {
+        parallel_ranges(runs, per_task, |range| {
+            for i in range {
                 let (plane, run) = (i / per_plane, i % per_plane);
                 let [first, end] = [run, run + 1].map(|r| self.pixels() * r / per_plane);
                 let offset = plane * self.plane_len() + first * self.lanes;
@@ -174,8 +174,8 @@ impl Lanes {
         let tiles = self.n * per_image;
         let per_task = (TASK_BYTES * tiles / size_of_val(dst)).max(1);
         let out = SyncPtr::new(dst);
-        parallel_for(tiles.div_ceil(per_task), |task| {
-            for i in task * per_task..((task + 1) * per_task).min(tiles) {
+        parallel_ranges(tiles, per_task, |range| {
+            for i in range {
                 let (n, first) = (i / per_image, i % per_image * pixels);
                 // SAFETY: this is the offset of a pixel of the view, so it lies inside `dst`.
                 let start = unsafe { out.get().add(n * self.stride_n + first * self.lanes) };
@@ -211,9 +211,9 @@ impl Lanes {
         let parts = self.n * self.blocks * depth * row_cuts * lane_cuts * column_cuts;
         let per_task = (PART_BYTES / (row_bytes * rows).max(1)).max(1);
         let out = SyncPtr::new(dst);
-        parallel_for(parts.div_ceil(per_task), |task| {
+        parallel_ranges(parts, per_task, |range| {
             let mut state = state();
-            for i in task * per_task..((task + 1) * per_task).min(parts) {
+            for i in range {
                 let (rest, lane_cut) = (i / lane_cuts, i % lane_cuts);
                 let (rest, column_cut) = (rest / column_cuts, rest % column_cuts);
                 let (rest, row_cut) = (rest / row_cuts, rest % row_cuts);
@@ -300,8 +300,8 @@ pub(crate) fn for_each_chunk_by<E: Send>(
     let per_task = (TASK_BYTES / bytes.max(1)).max(1);
     let len = dst.len();
     let out = SyncPtr::new(dst);
-    parallel_for(chunks.div_ceil(per_task), |task| {
-        for i in task * per_task..((task + 1) * per_task).min(chunks) {
+    parallel_ranges(chunks, per_task, |range| {
+        for i in range {
             let size = chunk.min(len - i * chunk);
             // SAFETY: chunk `i` is `[i * chunk, i * chunk + size)`, inside `dst`, and no other task has this `i`.
             let elements = unsafe { std::slice::from_raw_parts_mut(out.get().add(i * chunk), size) };

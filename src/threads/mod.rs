@@ -48,6 +48,7 @@ pub(crate) use subnormals::flushes;
 #[cfg(onednn_threadpool)]
 pub(crate) use team::in_task;
 pub use team::{current_threads, parallel_for, run, run_with_threads};
+pub(crate) use team::{parallel_ranges, share};
 
 use crate::error::Result;
 

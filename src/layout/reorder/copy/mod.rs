@@ -3,7 +3,7 @@
 use super::map::{self, CopyDim, OffsetMap, Side};
 use super::plan::CopyPlan;
 use crate::machine::machine;
-use crate::threads::{SyncPtr, current_threads, parallel_for};
+use crate::threads::{SyncPtr, current_threads, parallel_for, share};
 use kernels::OffsetsRef;
 
 mod general;
@@ -90,7 +90,7 @@ fn in_tasks(units: usize, bytes: usize, work: impl Fn(std::ops::Range<usize>) + 
     // so that a thread copies the same elements each time and finds them in its cache.
     let finest = if bytes < cached_bytes() { threads } else { threads * 4 };
     let tasks = (bytes / (INLINE_BYTES / 2)).clamp(1, finest).min(units);
-    parallel_for(tasks, |t| work(units * t / tasks..units * (t + 1) / tasks));
+    parallel_for(tasks, |task| work(share(0..units, task, tasks)));
 }
 
 /// Cuts `0..n` into parts of about the same size, a multiple of `step` near `most`: the number of parts, and their size.
