@@ -5,8 +5,8 @@ use blocktensor_c::*;
 mod support;
 
 use support::{
-    array, described, distance, from_data, infos, load, load_plan, outcome, plan, refused, run, save_plan,
-    stored, take, tensor, text,
+    array, described, distance, elements, from_data, infos, load, load_plan, outcome, plan, refused, run,
+    save_plan, stored, take, tensor, text,
 };
 
 const NAMES: [&str; 5] = ["resnet", "mobilenet", "unet", "densenet", "hybrid"];
@@ -290,4 +290,27 @@ fn a_plan_runs_into_memory_of_the_program() {
     }
     assert_eq!(memory[3..23], want[..]);
     assert!(memory[..3].iter().chain(&memory[23..]).all(|v| *v == 7.0));
+}
+
+/// Integers and Booleans of a run, by a plan and by the file of one.
+#[test]
+fn plans_with_integers_and_booleans_are_saved() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("integers.plan");
+    let model = load(&stored("integers.onnx")).unwrap();
+    let x = tensor(&[2, 6], &[1.0, 0.0, 5.0, 2.0, 0.5, 3.0, 0.25, 7.0, 0.0, 0.75, -1.0, 2.0]);
+    let fresh = plan(model, Some("nchw"), &[("batch", 2)], &[]).unwrap();
+    save_plan(fresh, &path, false).unwrap();
+    let loaded = load_plan(&path, false).unwrap();
+    for plan in [fresh, loaded] {
+        let got = run(bt_plan_run, plan, &[x]).unwrap();
+        assert_eq!(elements::<i32>(got[0], 2), [12, 11]);
+        assert_eq!(elements::<i32>(got[1], 2), [0, 3]);
+        assert_eq!(elements::<u8>(got[2], 12), [1, 0, 1, 1, 0, 1, 0, 1, 0, 1, 0, 1]);
+        assert_eq!(elements::<u8>(got[3], 12), [0, 1, 0, 0, 1, 0, 1, 0, 1, 0, 1, 0]);
+        assert_eq!(take(got[4], 12), [1.0, 0.0, 5.0, 2.0, 0.0, 3.0, 0.0, 7.0, 0.0, 0.75, 0.0, 2.0]);
+        assert_eq!(take(got[5], 4), [5.0, 0.0, 0.0, 7.0]);
+        assert_eq!(bt_free(plan), 0);
+    }
+    assert_eq!((bt_free(x), bt_free(model)), (0, 0));
 }

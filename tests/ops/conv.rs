@@ -142,7 +142,7 @@ macro_rules! every_way {
 }
 
 fn direct_runs(ledger: &ledger::Ledger) -> usize {
-    ledger.runs.iter().filter(|r| r.implementation == "blocktensor:direct").count()
+    ledger.runs.iter().filter(|r| r.implementation == "blocktensor:tiled").count()
 }
 
 #[test]
@@ -247,9 +247,9 @@ fn conv2d_runs_a_reference_implementation_only_where_allowed() {
         assert_close("reference", &y, &data.want, |i| 3e-6 * (1.0 + data.magnitude[i]));
         ledger.runs.last().unwrap().implementation.to_string()
     };
-    assert_eq!(run(conv2d(&p)), "blocktensor:direct");
+    assert_eq!(run(conv2d(&p)), "blocktensor:tiled");
     let allowed = run(conv2d(&p).allow_reference());
-    let engine = if cfg!(feature = "onednn") { "ref" } else { "blocktensor:direct" };
+    let engine = if cfg!(feature = "onednn") { "ref" } else { "blocktensor:tiled" };
     assert!(allowed.starts_with(engine), "{allowed}");
 }
 
@@ -286,7 +286,7 @@ fn conv2d_own_kernel_applies_post_ops_and_leaves_zero_tails() {
         let fusion = || Fusion { residual: Some(&rb), channel: &channel };
         let packed = PackedConv2d::new(&data.w, Some(&data.b), params.clone()).unwrap();
         let packed = packed.pack_for(&Source::of(&xb).unwrap()).unwrap();
-        assert_eq!(packed.implementation(), "blocktensor:direct");
+        assert_eq!(packed.implementation(), "blocktensor:tiled");
         let results = [
             ops::conv2d_fused(&xb, &data.blocked_weights(&p), Some(&data.b), &params, fusion()).unwrap(),
             packed.run_fused(&xb, fusion()).unwrap(),

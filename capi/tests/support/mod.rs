@@ -74,9 +74,14 @@ pub fn tensor(dims: &[i64], values: &[f32]) -> bt_handle {
 
 /// The numbers of a tensor, which is freed.
 pub fn take(t: bt_handle, count: usize) -> Vec<f32> {
-    let mut values = vec![0f32; count];
-    // SAFETY: room for that many numbers.
-    let status = unsafe { bt_tensor_read(t, values.as_mut_ptr().cast(), count * 4) };
+    elements(t, count)
+}
+
+/// The elements of a tensor, which is freed: as many as there are, of its own type.
+pub fn elements<E: blocktensor::Element + Default>(t: bt_handle, count: usize) -> Vec<E> {
+    let mut values = vec![E::default(); count];
+    // SAFETY: room for that many elements.
+    let status = unsafe { bt_tensor_read(t, values.as_mut_ptr().cast(), count * size_of::<E>()) };
     outcome(status, ()).unwrap();
     assert_eq!(bt_free(t), 0);
     values

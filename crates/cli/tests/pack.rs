@@ -197,3 +197,32 @@ fn damaged_plans_are_named() {
     }
     run(&["pack", text(&relu), "-o", "/dev/full"]).fails(2, &["--output: got `/dev/full`", "make room"]);
 }
+
+/// Integers and Booleans of a run keep their types in a packed file, in the report and in what is saved.
+#[test]
+fn plans_with_integers_and_booleans_are_packed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let (npy, file, saved) = (path("x.npy"), path("integers.plan"), path("results.safetensors"));
+    let x = [1.0f32, 0.0, 5.0, 2.0, 0.5, 3.0, 0.25, 7.0, 0.0, 0.75, -1.0, 2.0];
+    write_npy(&npy, "<f4", &[2, 6], x.map(f32::to_le_bytes));
+    let model = data("integers.onnx");
+    run(&["pack", &model, "--size", "batch=2", "-o", text(&file)]).succeeds();
+    let done = run(&["run", text(&file), "--input", text(&npy), "--save", text(&saved), "--json"]);
+    let outputs = done.succeeds().json()["outputs"].clone();
+    let told: Vec<_> =
+        outputs.as_array().unwrap().iter().map(|o| (o["name"].as_str(), o["type"].as_str())).collect();
+    assert_eq!(
+        told[2..5],
+        [("mask", "bool"), ("rest", "bool"), ("kept", "f32")].map(|(n, t)| (Some(n), Some(t)))
+    );
+    let bytes = std::fs::read(&saved).unwrap();
+    let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    let of = |name: &str| file.tensor(name).unwrap();
+    assert_eq!(of("mask").dtype(), safetensors::Dtype::BOOL);
+    assert_eq!(of("mask").data(), [1, 0, 1, 1, 0, 1, 0, 1, 0, 1, 0, 1]);
+    assert_eq!(of("rest").data(), [0, 1, 0, 0, 1, 0, 1, 0, 1, 0, 1, 0]);
+    let j: Vec<i64> =
+        of("j").data().chunks_exact(8).map(|b| i64::from_le_bytes(b.try_into().unwrap())).collect();
+    assert_eq!((of("j").dtype(), &j[..]), (safetensors::Dtype::I64, &[12, 11][..]));
+}

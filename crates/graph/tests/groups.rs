@@ -270,7 +270,11 @@ fn damaged_groups_are_refused() {
         Plan::load(&PackedFile::read(&other).unwrap())
     };
     load(&plan).unwrap();
+    // A result inside a group that is an output as well.
+    let mut outputs = plan["outputs"].clone();
+    outputs.as_array_mut().unwrap().push(serde_json::json!(["inner", plan["nodes"][0]["outputs"][0]]));
     for (place, new) in [
+        ("/outputs", outputs),
         ("/groups/0/way", serde_json::json!("by hand")),
         ("/groups/0/nodes", serde_json::json!([])),
         ("/groups/0/nodes", serde_json::json!([0])),

@@ -257,3 +257,18 @@ def test_a_plan_runs_into_memory_of_numpy():
     with pytest.raises(bt.InvalidArgument, match="no tensor for `image`"):
         plan.run_into([], place)
     assert (memory == before).all()
+
+
+def test_plans_with_integers_and_booleans_are_saved(tmp_path):
+    model = bt.load_onnx(DATA / "integers.onnx")
+    plan = model.plan(layouts="nchw", sizes={"batch": 2})
+    plan.save(tmp_path / "integers.plan")
+    x = np.array([[1, 0, 5, 2, 0.5, 3], [0.25, 7, 0, 0.75, -1, 2]], np.float32)
+    for of in (plan, bt.load_plan(tmp_path / "integers.plan")):
+        assert [(name, dtype) for name, dtype, _ in of.outputs] == [
+            ("j", "s32"), ("k32", "s32"), ("mask", "bool"), ("rest", "bool"), ("kept", "f32"), ("rows", "f32"),
+        ]  # fmt: skip
+        j, k32, mask, rest, kept, rows = (result.numpy() for result in of.run(x))
+        assert j.tolist() == [12, 11] and k32.tolist() == [0, 3]
+        assert mask.tolist() == (x > 0.5).tolist() and rest.tolist() == (x <= 0.5).tolist()
+        assert kept.tolist() == np.where(x > 0.5, x, 0).tolist() and rows.tolist() == [[5, 0], [0, 7]]

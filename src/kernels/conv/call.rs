@@ -85,7 +85,7 @@ impl<'a> Call<'a> {
         args: &Args<'_>,
         problem: &Problem<'_>,
     ) -> KernelResult<std::sync::Arc<dyn ConvKernel>> {
-        let mut why = Refusal::Other;
+        let mut why = Refusal::OtherKinds;
         let asked = |i: &&'static dyn ConvImplementation| {
             i.algorithm() == self.algorithm && i.engine() == engine && !i.only_packed()
         };
@@ -93,7 +93,7 @@ impl<'a> Call<'a> {
             match implementation.kernel(problem) {
                 Ok(kernel) => return Ok(kernel),
                 Err(NoKernel::Failed(e)) => return Err(e.into()),
-                Err(NoKernel::Refused(Refusal::Other)) => {}
+                Err(NoKernel::Refused(Refusal::OtherKinds)) => {}
                 Err(NoKernel::Refused(refusal)) => why = refusal,
             }
         }
@@ -111,7 +111,7 @@ impl<'a> Call<'a> {
                 Error::InvalidArgument(Complaint::new(self.g.op, "algorithm", got, rule, remedy))
             }
             Refusal::Engine(reason) => args.unsupported(reason, None),
-            Refusal::Other | Refusal::Layout => {
+            Refusal::OtherKinds | Refusal::Layout => {
                 let layout = args.tensor(0).map_or(String::new(), TensorRef::layout_name);
                 args.unsupported(Unsupported::Layout { layout }, Some(other_layout(self.g.input.len() + 2)))
             }

@@ -61,7 +61,7 @@ impl Problem<'_> {
 #[derive(Debug)]
 pub(crate) enum Refusal {
     /// It is for sources and results of other kinds, which is no news to the user: another implementation is for these.
-    Other,
+    OtherKinds,
     /// It is for other problems.
     Misfit { rule: &'static str, remedy: Text },
     /// It is for such tensors, but not in this layout.

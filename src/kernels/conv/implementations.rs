@@ -1,11 +1,11 @@
 //! The list of all ways to compute a convolution.
 
-use super::direct::Direct;
 use super::gemm::Gemm;
 use super::implementation::{ConvImplementation, Problem};
 #[cfg(feature = "onednn")]
 use super::onednn::OneDnn;
 use super::pointwise::Pointwise;
+use super::tiled::Tiled;
 use super::winograd::Winograd;
 use crate::error::{Result, fail};
 
@@ -15,7 +15,7 @@ pub(crate) static ALL: &[&dyn ConvImplementation] = &[
     &OneDnn,
     &Gemm,
     &Pointwise,
-    &Direct,
+    &Tiled,
     &Winograd { outputs: 4, ahead: true },
     &Winograd { outputs: 4, ahead: false },
     &Winograd { outputs: 2, ahead: true },

@@ -19,7 +19,6 @@ macro_rules! for_each_below {
 
 mod algorithm;
 pub(crate) mod call;
-mod direct;
 pub(crate) mod epilogue;
 mod gemm;
 pub(crate) mod geometry;
@@ -31,6 +30,7 @@ pub(crate) mod params;
 mod phases;
 mod pointwise;
 pub(crate) mod preferred;
+mod tiled;
 pub(crate) mod weights;
 mod winograd;
 

@@ -67,7 +67,7 @@ impl AnyPackedConv {
     }
 
     /// Name of the weights' layout: oneDNN's letters where it chose; `dense` for the strided kernel in Rust; for the
-    /// blocked ones a layout's name, or `direct` where it lies in an order of its own; `winograd2` or `winograd4` for weights
+    /// blocked ones a layout's name, or `tiled` where it lies in an order of its own; `winograd2` or `winograd4` for weights
     /// that were transformed ahead.
     pub fn weights_layout(&self) -> String {
         self.packed.layout.clone()

@@ -336,7 +336,7 @@ impl AnyConvPacker {
         p: &Problem<'_>,
     ) -> Result<(&'static dyn ConvImplementation, Arc<dyn ConvKernel>)> {
         let algorithm = self.params.algorithm.chosen(self.op)?;
-        let mut why = Refusal::Other;
+        let mut why = Refusal::OtherKinds;
         for candidate in implementations::of_types(p) {
             let asked = match self.implementation {
                 Some(name) => candidate.name() == name,
@@ -348,7 +348,7 @@ impl AnyConvPacker {
             match candidate.kernel(p) {
                 Ok(kernel) => return Ok((candidate, kernel)),
                 Err(NoKernel::Failed(e)) => return Err(e),
-                Err(NoKernel::Refused(Refusal::Other)) => {}
+                Err(NoKernel::Refused(Refusal::OtherKinds)) => {}
                 Err(NoKernel::Refused(refusal)) => why = refusal,
             }
         }
@@ -366,7 +366,7 @@ impl AnyConvPacker {
         let (blocked, strided) = (DispatchKey::BLOCKED.name(), DispatchKey::STRIDED.name());
         let (reason, available, remedy) = match why {
             Refusal::Misfit { rule, remedy } => return invalid(rule.into(), remedy),
-            Refusal::Other if self.implementation.is_some() => {
+            Refusal::OtherKinds if self.implementation.is_some() => {
                 let rule = format!("it does not compute {} -> {}", p.src, p.dst);
                 return invalid(rule, "pass another of `candidates`, or none".into());
             }
@@ -375,7 +375,7 @@ impl AnyConvPacker {
                 let layout = p.dst.to_string();
                 (Unsupported::Layout { layout }, vec![strided], other_layout(self.spatial + 2))
             }
-            Refusal::Other => {
+            Refusal::OtherKinds => {
                 let remedy =
                     Text::from("reorder the source with ") + Call::ToAnyBlocked + " and pack for that with ";
                 let remedy = remedy + Call::PackForTensor + ", or build with feature `onednn`";

@@ -32,7 +32,7 @@ impl ConvImplementation for Gemm {
     fn check(&self, p: &Problem<'_>) -> Result<(), Refusal> {
         match (p.src, p.dst) {
             (SourceLayout::Strided(_), SourceLayout::Strided(_)) => Ok(()),
-            _ => Err(Refusal::Other),
+            _ => Err(Refusal::OtherKinds),
         }
     }
 

@@ -6,10 +6,10 @@ use super::PointwisePlan;
 use crate::buffer::Buffer;
 use crate::error::Result;
 use crate::kernels::conv::ConvGeometry;
-use crate::kernels::conv::direct::{Plain, check_layout, fills_vectors};
 use crate::kernels::conv::implementation::{
     ConvImplementation, ConvKernel, ConvOperands, NoKernel, Problem, Refusal,
 };
+use crate::kernels::conv::tiled::{Plain, check_layout, fills_vectors};
 use crate::kernels::conv::weights::PlainWeights;
 use crate::layout::blocked::Layout;
 use crate::scratchpad::Scratchpad;
@@ -38,7 +38,7 @@ impl ConvImplementation for Pointwise {
     }
 
     fn check(&self, p: &Problem<'_>) -> Result<(), Refusal> {
-        let layout = p.blocked().ok_or(Refusal::Other)?;
+        let layout = p.blocked().ok_or(Refusal::OtherKinds)?;
         match misfit(p.g) {
             Some(rule) => {
                 Err(Refusal::Misfit { rule, remedy: "pass another of `candidates`, or none".into() })
@@ -53,7 +53,7 @@ impl ConvImplementation for Pointwise {
 
     fn kernel(&self, p: &Problem<'_>) -> Result<Arc<dyn ConvKernel>, NoKernel> {
         self.check(p)?;
-        let layout = p.blocked().ok_or(Refusal::Other)?;
+        let layout = p.blocked().ok_or(Refusal::OtherKinds)?;
         Ok(Arc::new(PointwisePlan::new(p.g, layout, p.threads)?.ok_or(Refusal::Layout)?))
     }
 }
@@ -64,23 +64,23 @@ impl ConvKernel for PointwisePlan {
     }
 
     fn weights_name(&self) -> Result<String> {
-        Ok(self.direct.weights_name())
+        Ok(self.tiled.weights_name())
     }
 
     fn weight_bytes(&self) -> usize {
-        self.direct.weight_bytes()
+        self.tiled.weight_bytes()
     }
 
     fn takes(&self, weights: &Layout) -> bool {
-        self.direct.takes(weights)
+        self.tiled.takes(weights)
     }
 
     fn order(&self, w: &PlainWeights<'_>) -> Result<Arc<Buffer>> {
-        self.direct.ordered(&Plain::of(w)).map(Arc::new)
+        self.tiled.ordered(&Plain::of(w)).map(Arc::new)
     }
 
     fn unorder(&self, packed: &[u8], plain: &mut [f32]) -> Result<()> {
-        self.direct.unorder(packed, plain)
+        self.tiled.unorder(packed, plain)
     }
 
     fn scratchpad_bytes(&self) -> usize {

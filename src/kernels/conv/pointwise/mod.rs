@@ -19,16 +19,16 @@ use std::sync::{Mutex, PoisonError};
 
 use self::gather::Gather;
 pub(crate) use self::implementation::Pointwise;
-use self::plan::{PointwisePlan, TileRun, share};
+use self::plan::{PointwisePlan, TileRun};
 use self::product::{Far, Product};
-use super::direct::{F32Operands, Out};
 use super::epilogue::Finish;
+use super::tiled::{F32Operands, Out};
 use crate::elementwise;
 use crate::error::Result;
 use crate::memory::{try_filled, try_with_capacity};
 use crate::scratchpad::Scratchpad;
 use crate::simd::vectors::{VectorWidth, Width};
-use crate::threads::parallel_for;
+use crate::threads::{parallel_for, share};
 
 impl PointwisePlan {
     /// Writes every element of the result, its padding lanes too.
@@ -43,7 +43,7 @@ impl PointwisePlan {
             0 => &mut [],
             bytes => bytemuck::cast_slice_mut(scratchpad.unwrap_or(&mut own).reserve(bytes)?),
         };
-        match self.direct.block {
+        match self.tiled.block {
             16 => Run::<16>::new(self, operands)?.all(dst, scratch),
             _ => Run::<8>::new(self, operands)?.all(dst, scratch),
         }
@@ -67,19 +67,19 @@ where
     Width<B>: VectorWidth<B>,
 {
     fn new(plan: &'a PointwisePlan, operands: &'a F32Operands<'a>) -> Result<Self> {
-        let direct = &plan.direct;
-        let mut bias = try_filled(direct.op(), direct.dst.blocks, [0.0; B])?;
+        let tiled = &plan.tiled;
+        let mut bias = try_filled(tiled.op(), tiled.dst.blocks, [0.0; B])?;
         if let Some(values) = operands.finish.bias {
             bias.as_flattened_mut()[..values.len()].copy_from_slice(values);
         }
-        let src = operands.src[..direct.src.len()].as_chunks().0;
-        let weights = operands.weights[..direct.weight_vectors * B].as_chunks().0;
+        let src = operands.src[..tiled.src.len()].as_chunks().0;
+        let weights = operands.weights[..tiled.weight_vectors * B].as_chunks().0;
         Ok(Run { plan, operands, src, weights, bias })
     }
 
     fn all(&self, dst: &mut [f32], scratch: &mut [f32]) -> Result<()> {
         let plan = self.plan;
-        let out = Out::new(&mut dst[..plan.direct.dst.len()]);
+        let out = Out::new(&mut dst[..plan.tiled.dst.len()]);
         let (tasks, vectors, unit_parts) = (plan.tasks(), plan.task_vectors(), plan.scheme.unit_parts);
         if vectors == 0 {
             parallel_for(tasks, |task| self.task(task / unit_parts, task % unit_parts, &mut [], out));
@@ -87,7 +87,7 @@ where
         }
         let scratch = scratch.as_chunks_mut::<B>().0;
         assert!(scratch.len() >= tasks * vectors, "{} vectors for {tasks} tasks", scratch.len());
-        let mut rooms = try_with_capacity(plan.direct.op(), tasks)?;
+        let mut rooms = try_with_capacity(plan.tiled.op(), tasks)?;
         rooms.extend(scratch.chunks_exact_mut(vectors).take(tasks).map(Mutex::new));
         parallel_for(tasks, |task| {
             let mut room = rooms[task].lock().unwrap_or_else(PoisonError::into_inner);
@@ -113,14 +113,14 @@ where
 
     fn step(&self, tiles: Range<usize>, units: Range<usize>, room: &mut [[f32; B]], out: Out<'_>) {
         let plan = self.plan;
-        let src = &plan.direct.src;
+        let src = &plan.tiled.src;
         let runs = || plan.tiles.runs(tiles.clone(), RUN_TILES);
         let all: usize = runs().map(|r| r.tiles * r.pixels).sum();
         if let Some(steps) = plan.steps {
             let mut at = 0;
             for run in runs() {
                 let count = run.tiles * run.pixels;
-                let gather = Gather { src: self.src, view: src, spatial: plan.direct.dst.spatial, steps };
+                let gather = Gather { src: self.src, view: src, spatial: plan.tiled.dst.spatial, steps };
                 gather.run(run.n, run.first..run.first + count, &mut room[at..], all);
                 at += count;
             }
@@ -134,7 +134,7 @@ where
                 };
                 let first = unit * plan.unit;
                 let far = Far { source: i == 0 && plan.steps.is_none(), weights: at == 0 };
-                match plan.unit.min(plan.direct.dst.blocks - first) {
+                match plan.unit.min(plan.tiled.dst.blocks - first) {
                     1 => self.product::<1>(first, run, (source, block), far, out),
                     _ => self.product::<2>(first, run, (source, block), far, out),
                 }
@@ -152,9 +152,9 @@ where
         far: Far,
         out: Out<'_>,
     ) {
-        let direct = &self.plan.direct;
+        let tiled = &self.plan.tiled;
         let blocks: [usize; O] = std::array::from_fn(|o| first + o);
-        let at = blocks.map(|b| run.n * direct.dst.stride_n + b * direct.dst.stride_block + run.first * B);
+        let at = blocks.map(|b| run.n * tiled.dst.stride_n + b * tiled.dst.stride_block + run.first * B);
         let len = run.tiles * run.pixels * B;
         // SAFETY: the pixels of these tiles in these blocks, which one task has; the blocks differ, and the references end
         // with this function.
@@ -162,8 +162,8 @@ where
         let product = Product {
             source,
             block,
-            channels: direct.src.c,
-            weights: blocks.map(|b| &self.weights[direct.blocks[b].weights..]),
+            channels: tiled.src.c,
+            weights: blocks.map(|b| &self.weights[tiled.blocks[b].weights..]),
             bias: blocks.map(|b| &self.bias[b]),
             to: to.each_mut().map(|to| to.as_chunks_mut().0),
             far,
@@ -172,7 +172,7 @@ where
         // The sums have the bias already.
         let finish = Finish { bias: None, ..self.operands.finish };
         for o in 0..O {
-            let lanes = direct.dst.lanes_in(blocks[o]);
+            let lanes = tiled.dst.lanes_in(blocks[o]);
             if !finish.post_ops.is_empty() {
                 let residual = self.operands.residual.map(|r| &r[at[o]..at[o] + len]);
                 finish.pixels(B, blocks[o] * B..blocks[o] * B + lanes, residual, to[o]);

@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use crate::error::Result;
 use crate::kernels::conv::ConvGeometry;
-use crate::kernels::conv::direct::DirectPlan;
+use crate::kernels::conv::tiled::TiledPlan;
 use crate::layout::blocked::Layout;
 use crate::simd::vectors::{VectorWidth, Width};
 
 /// The whole work of one convolution.
 pub(crate) struct PointwisePlan {
     /// How channels and weights lie: as for a direct convolution.
-    pub direct: DirectPlan,
+    pub tiled: TiledPlan,
     /// Steps along D, H and W from one output's source pixel to the next one's. `None` if every source pixel is one of the
     /// result: then the source is read where it is.
     pub(super) steps: Option<[usize; 3]>,
@@ -60,8 +60,8 @@ impl PointwisePlan {
     /// The plan for activations in this layout; `None` where there is no kernel for it. The geometry fits
     /// (`implementation.rs` checks it).
     pub fn new(g: &ConvGeometry, layout: &Layout, threads: usize) -> Result<Option<PointwisePlan>> {
-        let Some(direct) = DirectPlan::new(g, layout)? else { return Ok(None) };
-        let registers = match direct.block {
+        let Some(tiled) = TiledPlan::new(g, layout)? else { return Ok(None) };
+        let registers = match tiled.block {
             16 => Width::<16>::registers(),
             _ => Width::<8>::registers(),
         };
@@ -71,9 +71,9 @@ impl PointwisePlan {
             steps
         });
         let (most, unit) = tile_shape(registers);
-        let tiles = Tiles::new(direct.dst.n, direct.dst.pixels(), most);
-        let scheme = Scheme::new(&direct, &tiles, unit, steps.is_some(), threads.max(1));
-        Ok(Some(PointwisePlan { direct, steps, tiles, unit, scheme }))
+        let tiles = Tiles::new(tiled.dst.n, tiled.dst.pixels(), most);
+        let scheme = Scheme::new(&tiled, &tiles, unit, steps.is_some(), threads.max(1));
+        Ok(Some(PointwisePlan { tiled, steps, tiles, unit, scheme }))
     }
 
     pub(super) fn tasks(&self) -> usize {
@@ -81,18 +81,18 @@ impl PointwisePlan {
     }
 
     pub(super) fn units(&self) -> usize {
-        self.direct.dst.blocks.div_ceil(self.unit)
+        self.tiled.dst.blocks.div_ceil(self.unit)
     }
 
     /// **Bytes** of memory of a run: a copy of each task's source pixels of one step, where they lie apart.
     pub fn scratch_bytes(&self) -> usize {
-        self.tasks().saturating_mul(self.task_vectors()).saturating_mul(self.direct.block * size_of::<f32>())
+        self.tasks().saturating_mul(self.task_vectors()).saturating_mul(self.tiled.block * size_of::<f32>())
     }
 
     pub(super) fn task_vectors(&self) -> usize {
         match self.steps {
             None => 0,
-            Some(_) => self.scheme.step_tiles * self.tiles.pixels * self.direct.src.blocks,
+            Some(_) => self.scheme.step_tiles * self.tiles.pixels * self.tiled.src.blocks,
         }
     }
 }
@@ -140,11 +140,6 @@ impl Tiles {
     }
 }
 
-/// Part number `part` of `parts` nearly equal ones.
-pub(super) fn share(all: Range<usize>, part: usize, parts: usize) -> Range<usize> {
-    all.start + all.len() * part / parts..all.start + all.len() * (part + 1) / parts
-}
-
 /// Tasks for each thread of the team at least, so that a slow one costs little.
 const TASKS_PER_THREAD: usize = 4;
 /// **Bytes** of a step's source, and of the weights of its units: both should stay in a core's second cache.
@@ -154,11 +149,11 @@ const WEIGHT_BYTES: usize = 384 << 10;
 const BYTES_PER_PRODUCT: usize = 8;
 
 impl Scheme {
-    fn new(direct: &DirectPlan, tiles: &Tiles, unit: usize, gathers: bool, threads: usize) -> Scheme {
-        let vector = direct.block * size_of::<f32>();
-        let channels = direct.src.blocks * direct.block;
-        let units = direct.dst.blocks.div_ceil(unit);
-        let tile_bytes = tiles.pixels * direct.src.blocks * vector;
+    fn new(tiled: &TiledPlan, tiles: &Tiles, unit: usize, gathers: bool, threads: usize) -> Scheme {
+        let vector = tiled.block * size_of::<f32>();
+        let channels = tiled.src.blocks * tiled.block;
+        let units = tiled.dst.blocks.div_ceil(unit);
+        let tile_bytes = tiles.pixels * tiled.src.blocks * vector;
         let unit_bytes = channels * unit * vector;
         let of = |unit_parts: usize| {
             let wanted = (TASKS_PER_THREAD * threads).div_ceil(unit_parts);
@@ -174,7 +169,7 @@ impl Scheme {
             let (step_tiles, step_units) = (own_tiles.div_ceil(steps), own_units.div_ceil(groups));
             let scheme = Scheme { tile_parts, unit_parts, step_tiles, step_units };
             let bytes = source * groups + if stays { weights } else { weights * steps };
-            let copies = if gathers { own_tiles * tiles.pixels * direct.src.blocks * 4 } else { 0 };
+            let copies = if gathers { own_tiles * tiles.pixels * tiled.src.blocks * 4 } else { 0 };
             let products = own_tiles * own_units * channels * (tiles.pixels * unit).max(8);
             let rounds = (tile_parts * unit_parts).div_ceil(threads);
             (rounds * (products + copies + bytes / BYTES_PER_PRODUCT), scheme)
@@ -188,6 +183,7 @@ impl Scheme {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::threads::share;
 
     #[test]
     fn the_runs_of_all_tiles_cover_every_pixel_once() {

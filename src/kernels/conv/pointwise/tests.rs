@@ -9,10 +9,10 @@ use super::plan::{PointwisePlan, Scheme};
 use crate::StridedTensor;
 use crate::buffer::Buffer;
 use crate::kernels::conv::ConvGeometry;
-use crate::kernels::conv::direct::{DirectPlan, F32Operands};
 use crate::kernels::conv::epilogue::Finish;
 use crate::kernels::conv::geometry::ConvNumbers;
 use crate::kernels::conv::implementation::ConvKernel;
+use crate::kernels::conv::tiled::{F32Operands, TiledPlan};
 use crate::kernels::conv::weights::PlainWeights;
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
@@ -134,7 +134,7 @@ fn result(case: &Case, data: &Data, post_ops: &PostOps, change: impl FnOnce(&mut
     let (g, mut plan) = (case.geometry(), case.plan(threads::current_threads()));
     change(&mut plan);
     let packed = ordered(&plan, &g, data);
-    let mut dst = vec![f32::NAN; plan.direct.dst.len()];
+    let mut dst = vec![f32::NAN; plan.tiled.dst.len()];
     with_operands(case, data, post_ops, packed.as_slice(), |o| plan.compute(o, &mut dst, None).unwrap());
     dst
 }
@@ -337,10 +337,10 @@ fn bits_are_those_of_a_direct_convolution() {
     for case in larger_cases() {
         let g = case.geometry();
         let data = Data::new(&g, &post_ops);
-        let direct = DirectPlan::new(&g, &case.layout()).unwrap().unwrap();
-        let packed = ordered(&direct, &g, &data);
-        let mut dst = vec![f32::NAN; direct.dst.len()];
-        with_operands(&case, &data, &post_ops, packed.as_slice(), |o| direct.compute(o, &mut dst).unwrap());
+        let tiled = TiledPlan::new(&g, &case.layout()).unwrap().unwrap();
+        let packed = ordered(&tiled, &g, &data);
+        let mut dst = vec![f32::NAN; tiled.dst.len()];
+        with_operands(&case, &data, &post_ops, packed.as_slice(), |o| tiled.compute(o, &mut dst).unwrap());
         assert_eq!(bits(&dst), bits(&result(&case, &data, &post_ops, |_| ())), "{:?}", case.dims);
     }
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::WinogradPlan;
 use crate::buffer::Buffer;
 use crate::error::{Call, Result, Text};
-use crate::kernels::conv::direct::{self, Plain};
 use crate::kernels::conv::implementation::{
     ConvImplementation, ConvKernel, ConvOperands, NoKernel, Problem, Refusal,
 };
+use crate::kernels::conv::tiled::{self, Plain};
 use crate::kernels::conv::weights::PlainWeights;
 use crate::kernels::conv::{Algorithm, ConvGeometry};
 use crate::layout::blocked::Layout;
@@ -66,7 +66,7 @@ impl ConvImplementation for Winograd {
                     + Call::ToAnyBlocked
                     + ", or pass `direct`",
             }),
-            Some(layout) => direct::check_layout(p.g, layout),
+            Some(layout) => tiled::check_layout(p.g, layout),
         }
     }
 
@@ -75,7 +75,7 @@ impl ConvImplementation for Winograd {
     }
 
     fn is_promising(&self, p: &Problem<'_>) -> bool {
-        if !direct::fills_vectors(p) {
+        if !tiled::fills_vectors(p) {
             return false;
         }
         let share = |size: usize| size as f64 / size.max(1).next_multiple_of(4) as f64;
@@ -135,15 +135,15 @@ impl ConvKernel for WinogradPlan {
     }
 
     fn weights_name(&self) -> Result<String> {
-        Ok(if self.ahead { format!("winograd{}", self.outputs) } else { self.direct.weights_name() })
+        Ok(if self.ahead { format!("winograd{}", self.outputs) } else { self.tiled.weights_name() })
     }
 
     fn weight_bytes(&self) -> usize {
-        self.weight_vectors() * self.direct.block * size_of::<f32>()
+        self.weight_vectors() * self.tiled.block * size_of::<f32>()
     }
 
     fn takes(&self, weights: &Layout) -> bool {
-        !self.ahead && self.direct.takes(weights)
+        !self.ahead && self.tiled.takes(weights)
     }
 
     fn order(&self, w: &PlainWeights<'_>) -> Result<Arc<Buffer>> {
@@ -151,7 +151,7 @@ impl ConvKernel for WinogradPlan {
     }
 
     fn unorder(&self, packed: &[u8], plain: &mut [f32]) -> Result<()> {
-        self.direct.unpack(self.plain(bytemuck::cast_slice(packed)), plain);
+        self.tiled.unpack(self.plain(bytemuck::cast_slice(packed)), plain);
         Ok(())
     }
 

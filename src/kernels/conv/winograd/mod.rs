@@ -31,30 +31,30 @@ use self::points::{Four, Points, Two};
 use self::product::Product;
 use self::tiles::TileRun;
 use self::weights::{WeightTransform, transformed};
-use super::direct::{F32Operands, Out, Plain};
 use super::epilogue::Finish;
+use super::tiled::{F32Operands, Out, Plain};
 use crate::buffer::Buffer;
 use crate::elementwise;
 use crate::error::Result;
 use crate::memory::{try_filled, try_with_capacity};
 use crate::scratchpad::Scratchpad;
 use crate::simd::vectors::{VectorWidth, Width};
-use crate::threads::{SyncPtr, parallel_for};
+use crate::threads::{SyncPtr, parallel_for, share};
 
 impl WinogradPlan {
     /// Plain weights as a run reads them. Those that are transformed ahead have the plain ones behind them.
     fn transformed(&self, w: &Plain<'_>) -> Result<Buffer> {
-        let plain = self.direct.ordered(w)?;
+        let plain = self.tiled.ordered(w)?;
         if !self.ahead {
             return Ok(plain);
         }
-        let block = self.direct.block;
+        let block = self.tiled.block;
         let mut all = Buffer::for_result(self.weight_vectors() * block * size_of::<f32>())?;
         let (to, rest) = all.as_mut_slice::<f32>().split_at_mut(self.transformed * block);
         rest.copy_from_slice(plain.as_slice());
         // The parts of all units follow each other. Each task takes the elements of one unit.
         let mut rest = to;
-        let mut of_units = try_with_capacity(self.direct.op(), self.units.len())?;
+        let mut of_units = try_with_capacity(self.tiled.op(), self.units.len())?;
         for unit in &self.units {
             let lengths = unit.parts.iter().map(|part| self.transformed_vectors(unit, part) * block);
             let (own, others) = rest.split_at_mut(lengths.sum());
@@ -76,11 +76,11 @@ impl WinogradPlan {
 
     /// Vectors of a part's transformed weights.
     fn transformed_vectors(&self, unit: &Unit, part: &Part) -> usize {
-        self.points() * part.source.len() * self.direct.block * unit.count
+        self.points() * part.source.len() * self.tiled.block * unit.count
     }
 
     fn transform_part(&self, unit: &Unit, part: &Part, plain: &[f32], to: &mut [f32]) {
-        let block = self.direct.block;
+        let block = self.tiled.block;
         let channels = part.source.len() * block;
         for output in 0..unit.count * block {
             let (o, lane) = (output / block, output % block);
@@ -100,7 +100,7 @@ impl WinogradPlan {
 
     /// The packed weights as they lie for a direct convolution.
     fn plain<'a>(&self, packed: &'a [f32]) -> &'a [f32] {
-        &packed[(self.weight_vectors() - self.direct.weight_vectors) * self.direct.block..]
+        &packed[(self.weight_vectors() - self.tiled.weight_vectors) * self.tiled.block..]
     }
 
     /// Writes every element of the result, its padding lanes too.
@@ -113,7 +113,7 @@ impl WinogradPlan {
         let mut own = Scratchpad::new();
         let scratch = scratchpad.unwrap_or(&mut own).reserve(self.scratch_bytes())?;
         let scratch = bytemuck::cast_slice_mut(scratch);
-        match (self.direct.block, self.outputs) {
+        match (self.tiled.block, self.outputs) {
             (16, 2) => Run::<Two, 16>::new(self, operands, dst.len())?.all(dst, scratch),
             (16, _) => Run::<Four, 16>::new(self, operands, dst.len())?.all(dst, scratch),
             (_, 2) => Run::<Two, 8>::new(self, operands, dst.len())?.all(dst, scratch),
@@ -146,11 +146,11 @@ where
     Width<B>: VectorWidth<B>,
 {
     fn new(plan: &'a WinogradPlan, operands: &'a F32Operands<'a>, len: usize) -> Result<Self> {
-        let mut bias = try_filled(plan.direct.op(), plan.direct.dst.blocks, [0.0; B])?;
+        let mut bias = try_filled(plan.tiled.op(), plan.tiled.dst.blocks, [0.0; B])?;
         if let Some(values) = operands.finish.bias {
             bias.as_flattened_mut()[..values.len()].copy_from_slice(values);
         }
-        let len = plan.direct.dst.len().min(len);
+        let len = plan.tiled.dst.len().min(len);
         Ok(Run { plan, operands, points: PhantomData, bias, len })
     }
 
@@ -174,7 +174,7 @@ where
 
     fn memory<'m>(&self, all: &'m mut [[f32; B]]) -> Memory<'m, B> {
         let room = self.plan.room();
-        let (zeros, rest) = all.split_at_mut(self.plan.direct.src.spatial[2]);
+        let (zeros, rest) = all.split_at_mut(self.plan.tiled.src.spatial[2]);
         zeros.fill([0.0; B]);
         let (columns, rest) = rest.split_at_mut(room.columns);
         let (values, rest) = rest.split_at_mut(room.values);
@@ -185,9 +185,8 @@ where
     /// Some tiles, for some units.
     fn task(&self, tile_part: usize, unit_part: usize, mut memory: Memory<'_, B>, out: Out<'_>) {
         let (plan, scheme) = (self.plan, &self.plan.scheme);
-        let share = |all: usize, part: usize, parts: usize| all * part / parts..all * (part + 1) / parts;
-        let tiles = share(plan.tiles.count, tile_part, scheme.tile_parts);
-        let units = &plan.units[share(plan.units.len(), unit_part, scheme.unit_parts)];
+        let tiles = share(0..plan.tiles.count, tile_part, scheme.tile_parts);
+        let units = &plan.units[share(0..plan.units.len(), unit_part, scheme.unit_parts)];
         let parts = || units.iter().flat_map(|u| &u.parts);
         let source = parts().map(|p| p.source.start).min().unwrap_or(0)
             ..parts().map(|p| p.source.end).max().unwrap_or(0);
@@ -195,15 +194,14 @@ where
         let mut runs = Vec::new();
         let steps = tiles.len().div_ceil(scheme.tiles);
         for step in 0..steps {
-            let own = share(tiles.len(), step, steps);
-            let own = tiles.start + own.start..tiles.start + own.end;
+            let own = share(tiles.clone(), step, steps);
             plan.tiles.runs(own.clone(), &mut runs);
             Width::<B>::dispatch(InputTransform {
                 points: PhantomData::<T>,
                 tiles: &plan.tiles,
                 runs: &runs,
                 src: self.operands.src.as_chunks::<B>().0,
-                view: &plan.direct.src,
+                view: &plan.tiled.src,
                 blocks: (source.start, source.len()),
                 zeros: memory.zeros,
                 columns: memory.columns,
@@ -276,7 +274,7 @@ where
 
     /// The pixels of one output block and one run of tiles.
     fn output(&self, block: usize, run: TileRun, sums: &[[f32; B]], out: Out<'_>) {
-        let (plan, view) = (self.plan, &self.plan.direct.dst);
+        let (plan, view) = (self.plan, &self.plan.tiled.dst);
         let at = run.image * view.stride_n + block * view.stride_block;
         Width::<B>::dispatch(OutputTransform {
             points: PhantomData::<T>,
@@ -364,7 +362,7 @@ mod tests {
             let mut plan = WinogradPlan::new(&g, &Layout::NCHW16C, 4, false, 1).unwrap().unwrap();
             let machine = Machine { caches, ..*machine() };
             plan.scheme =
-                plan::Scheme::new(&plan.direct, &plan.units, plan.tiles.count, 4, false, 1, &machine);
+                plan::Scheme::new(&plan.tiled, &plan.units, plan.tiles.count, 4, false, 1, &machine);
             steps.push(plan.tiles.count.div_ceil(plan.scheme.tiles));
             let (src, weights) = (numbers(160 * 90 * 6), numbers(plan.weight_vectors() * 16));
             let (post_ops, mut dst) = (PostOps::new(), vec![f32::NAN; 16 * 90 * 6]);

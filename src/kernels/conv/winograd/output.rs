@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use super::points::{MAX_OUTPUTS, MAX_POINTS, Points};
 use super::tiles::TileRun;
-use crate::kernels::conv::direct::Out;
+use crate::kernels::conv::tiled::Out;
 use crate::kernels::lanes::Lanes;
 use crate::simd::vectors::{Vector, VectorLoop};
 

@@ -7,7 +7,7 @@ use super::product::tiles_at_once;
 use super::tiles::Tiles;
 use crate::error::Result;
 use crate::kernels::conv::ConvGeometry;
-use crate::kernels::conv::direct::DirectPlan;
+use crate::kernels::conv::tiled::TiledPlan;
 use crate::layout::blocked::Layout;
 use crate::machine::{Machine, machine};
 use crate::memory::try_with_capacity;
@@ -15,7 +15,7 @@ use crate::memory::try_with_capacity;
 /// The whole work of one convolution.
 pub(crate) struct WinogradPlan {
     /// How channels and plain weights lie, as for a direct convolution.
-    pub direct: DirectPlan,
+    pub tiled: TiledPlan,
     /// Outputs of a tile along one axis: 2 or 4.
     pub outputs: usize,
     /// Whether weights are transformed when they are packed, else in each run.
@@ -82,25 +82,25 @@ impl WinogradPlan {
         ahead: bool,
         threads: usize,
     ) -> Result<Option<WinogradPlan>> {
-        let Some(direct) = DirectPlan::new(g, layout)? else { return Ok(None) };
+        let Some(tiled) = TiledPlan::new(g, layout)? else { return Ok(None) };
         let points = (outputs + 2) * (outputs + 2);
-        let pairs = direct.units(2)?;
+        let pairs = tiled.units(2)?;
         let mut units = try_with_capacity(g.op, pairs.len())?;
         let mut transformed = 0;
         for (first, count) in pairs {
             let mut parts = Vec::new();
-            for part in direct.parts(first) {
-                let source = part.channels.start / direct.block..part.channels.end.div_ceil(direct.block);
-                let plain = [part.weights, direct.blocks[first + count - 1].weights];
-                let vectors = points * source.len() * direct.block * count;
+            for part in tiled.parts(first) {
+                let source = part.channels.start / tiled.block..part.channels.end.div_ceil(tiled.block);
+                let plain = [part.weights, tiled.blocks[first + count - 1].weights];
+                let vectors = points * source.len() * tiled.block * count;
                 parts.push(Part { source, plain, transformed });
                 transformed += vectors;
             }
             units.push(Unit { first, count, parts });
         }
         let tiles = Tiles::new(g, outputs);
-        let scheme = Scheme::new(&direct, &units, tiles.count, outputs, ahead, threads, machine());
-        Ok(Some(WinogradPlan { direct, outputs, ahead, tiles, units, transformed, scheme }))
+        let scheme = Scheme::new(&tiled, &units, tiles.count, outputs, ahead, threads, machine());
+        Ok(Some(WinogradPlan { tiled, outputs, ahead, tiles, units, transformed, scheme }))
     }
 
     pub(super) fn points(&self) -> usize {
@@ -110,14 +110,14 @@ impl WinogradPlan {
     /// Vectors of packed weights: those transformed ahead, and the plain ones.
     pub fn weight_vectors(&self) -> usize {
         match self.ahead {
-            true => self.transformed + self.direct.weight_vectors,
-            false => self.direct.weight_vectors,
+            true => self.transformed + self.tiled.weight_vectors,
+            false => self.tiled.weight_vectors,
         }
     }
 
     /// **Bytes** of memory of a run.
     pub fn scratch_bytes(&self) -> usize {
-        self.tasks().saturating_mul(self.task_vectors()).saturating_mul(self.direct.block * size_of::<f32>())
+        self.tasks().saturating_mul(self.task_vectors()).saturating_mul(self.tiled.block * size_of::<f32>())
     }
 
     pub(super) fn tasks(&self) -> usize {
@@ -126,15 +126,15 @@ impl WinogradPlan {
 
     pub(super) fn task_vectors(&self) -> usize {
         let room = self.room();
-        let width = self.direct.src.spatial[2];
+        let width = self.tiled.src.spatial[2];
         width + room.columns + room.values + room.sums + room.weights
     }
 
     pub(super) fn room(&self) -> Room {
         let (points, scheme) = (self.points(), &self.scheme);
         let run = scheme.tiles.min(self.tiles.grid[1]);
-        let (value_point, sum_point) = (odd(self.direct.src.blocks * scheme.tiles), odd(2 * scheme.tiles));
-        let weight_point = odd(scheme.chunk * self.direct.block * 2);
+        let (value_point, sum_point) = (odd(self.tiled.src.blocks * scheme.tiles), odd(2 * scheme.tiles));
+        let weight_point = odd(scheme.chunk * self.tiled.block * 2);
         Room {
             columns: (run * self.outputs + 2) * MAX_POINTS,
             values: points * value_point,
@@ -163,7 +163,7 @@ const CHUNK: usize = 64;
 impl Scheme {
     #[allow(clippy::too_many_arguments)]
     pub fn new(
-        direct: &DirectPlan,
+        tiled: &TiledPlan,
         units: &[Unit],
         tiles: usize,
         outputs: usize,
@@ -175,16 +175,16 @@ impl Scheme {
         // **Bytes** of transformed source of a step that transforms its weights.
         let values = 4 * machine.caches.second;
         let points = (outputs + 2) * (outputs + 2);
-        let block = direct.block;
+        let block = tiled.block;
         let of = |unit_parts: usize| {
             let tile_parts = (threads / unit_parts).clamp(1, tiles.max(1));
             let own = tiles.div_ceil(tile_parts).max(1);
             let most = match ahead {
                 true => TILES,
-                false => (values / (points * direct.src.blocks * block * size_of::<f32>())).max(TILES),
+                false => (values / (points * tiled.src.blocks * block * size_of::<f32>())).max(TILES),
             };
             let at_once = own.div_ceil(own.div_ceil(most));
-            let chunk = (CHUNK / block).clamp(1, direct.src.blocks.max(1));
+            let chunk = (CHUNK / block).clamp(1, tiled.src.blocks.max(1));
             Scheme { tile_parts, unit_parts, tiles: at_once, chunk }
         };
         // Cycles of a task on a machine with AVX-512.
@@ -198,7 +198,7 @@ impl Scheme {
             let channels = reads.unwrap_or(0) * block;
             let products = steps * own_units * channels * points * panels * (2 * panel).max(10);
             let transforms =
-                own_tiles * (direct.src.blocks * costs.winograd_source + own_units * costs.winograd_result);
+                own_tiles * (tiled.src.blocks * costs.winograd_source + own_units * costs.winograd_result);
             let weights = match ahead {
                 true => 0,
                 false => steps * own_units * channels * 2 * costs.winograd_weights,

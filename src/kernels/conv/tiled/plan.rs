@@ -1,4 +1,4 @@
-//! What a direct convolution has to do, worked out from its shapes: which input channels each block of output
+//! What a tiled convolution has to do, worked out from its shapes: which input channels each block of output
 //! lanes reads, and how its weights lie.
 
 use std::ops::Range;
@@ -12,7 +12,7 @@ use crate::layout::dims::Dims;
 use crate::memory::try_with_capacity;
 
 /// The whole work of one convolution.
-pub(crate) struct DirectPlan {
+pub(crate) struct TiledPlan {
     /// Lanes of a block, of source and result: 8 or 16.
     pub block: usize,
     /// Channels of a group.
@@ -58,9 +58,9 @@ pub(crate) struct Part {
     pub weights: usize,
 }
 
-impl DirectPlan {
+impl TiledPlan {
     /// The plan for activations in this layout; `None` unless channels alone are blocked, by 8 or 16.
-    pub fn new(g: &ConvGeometry, layout: &Layout) -> Result<Option<DirectPlan>> {
+    pub fn new(g: &ConvGeometry, layout: &Layout) -> Result<Option<TiledPlan>> {
         let block = layout.block_of(1);
         if block != 8 && block != 16 {
             return Ok(None);
@@ -71,7 +71,7 @@ impl DirectPlan {
         let kernel = cube(&g.kernel, 1);
         let taps: usize = kernel.iter().product();
         let depthwise = g.groups > 1 && cg == 1 && og == 1;
-        let mut plan = DirectPlan {
+        let mut plan = TiledPlan {
             block,
             cg,
             og,
@@ -153,12 +153,12 @@ impl DirectPlan {
             && Layout::weights_for(g.input.len(), g.groups, g.c, g.o, self.block).is_ok_and(|l| l == *layout)
     }
 
-    /// What packed weights are called: the name of the layout that they happen to have, else `direct`.
+    /// What packed weights are called: the name of the layout that they happen to have, else `tiled`.
     pub fn weights_name(&self) -> String {
         let g = &self.geometry;
         match Layout::weights_for(g.input.len(), g.groups, g.c, g.o, self.block) {
             Ok(layout) if self.takes(&layout) => layout.to_string(),
-            _ => "direct".into(),
+            _ => "tiled".into(),
         }
     }
 
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
     use crate::layout::dims::Dims;
 
-    fn plan(c: usize, o: usize, groups: usize) -> DirectPlan {
+    fn plan(c: usize, o: usize, groups: usize) -> TiledPlan {
         let one = Dims::from_slice(&[1]);
         let g = ConvGeometry {
             op: "conv1d",
@@ -211,12 +211,12 @@ mod tests {
             pad_end: Dims::from_slice(&[0]),
             output_padding: Dims::from_slice(&[0]),
         };
-        DirectPlan::new(&g, &Layout::blocked_activation(3, 16).unwrap()).unwrap().unwrap()
+        TiledPlan::new(&g, &Layout::blocked_activation(3, 16).unwrap()).unwrap().unwrap()
     }
 
     #[test]
     fn blocks_know_their_groups() {
-        let forms = |p: &DirectPlan| p.blocks.iter().map(|b| b.form).collect::<Vec<_>>();
+        let forms = |p: &TiledPlan| p.blocks.iter().map(|b| b.form).collect::<Vec<_>>();
         assert_eq!(forms(&plan(3, 17, 1)), [BlockForm::Shared, BlockForm::Shared]);
         assert_eq!(forms(&plan(17, 17, 17)), [BlockForm::Own, BlockForm::Own]);
         assert_eq!(forms(&plan(40, 40, 20)), [BlockForm::Gathered, BlockForm::Gathered, BlockForm::Shared]);

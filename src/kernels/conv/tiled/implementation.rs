@@ -1,8 +1,8 @@
-//! The direct kernels as an implementation of the list.
+//! The tiled kernels as an implementation of the list.
 
 use std::sync::Arc;
 
-use super::{DirectPlan, F32Operands, Plain};
+use super::{F32Operands, Plain, TiledPlan};
 use crate::buffer::Buffer;
 use crate::error::Result;
 use crate::kernels::conv::ConvGeometry;
@@ -14,7 +14,7 @@ use crate::layout::blocked::Layout;
 use crate::scratchpad::Scratchpad;
 
 /// Any convolution of activations in blocks of 8 or 16 channels.
-pub(crate) struct Direct;
+pub(crate) struct Tiled;
 
 /// Whether activations of a convolution in this layout are in blocks that our kernels take.
 pub(crate) fn check_layout(g: &ConvGeometry, layout: &Layout) -> Result<(), Refusal> {
@@ -29,13 +29,13 @@ pub(crate) fn fills_vectors(p: &Problem<'_>) -> bool {
     p.blocked().is_some_and(|layout| layout.block_of(1) == Layout::native().0.block_of(1))
 }
 
-impl ConvImplementation for Direct {
+impl ConvImplementation for Tiled {
     fn name(&self) -> &'static str {
-        "direct"
+        "tiled"
     }
 
     fn check(&self, p: &Problem<'_>) -> Result<(), Refusal> {
-        p.blocked().map_or(Err(Refusal::Other), |layout| check_layout(p.g, layout))
+        p.blocked().map_or(Err(Refusal::OtherKinds), |layout| check_layout(p.g, layout))
     }
 
     fn is_promising(&self, _: &Problem<'_>) -> bool {
@@ -44,8 +44,8 @@ impl ConvImplementation for Direct {
     }
 
     fn kernel(&self, p: &Problem<'_>) -> Result<Arc<dyn ConvKernel>, NoKernel> {
-        let layout = p.blocked().ok_or(Refusal::Other)?;
-        Ok(Arc::new(DirectPlan::new(p.g, layout)?.ok_or(Refusal::Layout)?))
+        let layout = p.blocked().ok_or(Refusal::OtherKinds)?;
+        Ok(Arc::new(TiledPlan::new(p.g, layout)?.ok_or(Refusal::Layout)?))
     }
 }
 
@@ -60,13 +60,13 @@ impl<'a> From<&'a ConvOperands<'a>> for F32Operands<'a> {
     }
 }
 
-impl ConvKernel for DirectPlan {
+impl ConvKernel for TiledPlan {
     fn name(&self) -> &str {
-        "blocktensor:direct"
+        "blocktensor:tiled"
     }
 
     fn weights_name(&self) -> Result<String> {
-        Ok(DirectPlan::weights_name(self))
+        Ok(TiledPlan::weights_name(self))
     }
 
     fn weight_bytes(&self) -> usize {
@@ -74,7 +74,7 @@ impl ConvKernel for DirectPlan {
     }
 
     fn takes(&self, weights: &Layout) -> bool {
-        DirectPlan::takes(self, weights)
+        TiledPlan::takes(self, weights)
     }
 
     fn order(&self, w: &PlainWeights<'_>) -> Result<Arc<Buffer>> {
@@ -91,6 +91,6 @@ impl ConvKernel for DirectPlan {
     }
 
     fn for_batch(&self, p: &Problem<'_>) -> Result<Arc<dyn ConvKernel>, NoKernel> {
-        Direct.kernel(p)
+        Tiled.kernel(p)
     }
 }

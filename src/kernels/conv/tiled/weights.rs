@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::buffer::Buffer;
 use crate::error::Result;
-use crate::kernels::conv::direct::plan::{BlockForm, DirectPlan};
+use crate::kernels::conv::tiled::plan::{BlockForm, TiledPlan};
 use crate::kernels::conv::weights::PlainWeights;
 use crate::threads::{SyncPtr, parallel_for};
 
@@ -32,7 +32,7 @@ impl<'a> Plain<'a> {
         Plain { data, group, o, c, kernel }
     }
 
-    fn offset(&self, plan: &DirectPlan, o: usize, c: usize, tap: usize) -> usize {
+    fn offset(&self, plan: &TiledPlan, o: usize, c: usize, tap: usize) -> usize {
         let [_, kh, kw] = plan.kernel;
         let [d, h, w] = [tap / (kh * kw), tap / kw % kh, tap % kw];
         let along = d * self.kernel[0] + h * self.kernel[1] + w * self.kernel[2];
@@ -40,7 +40,7 @@ impl<'a> Plain<'a> {
     }
 }
 
-impl DirectPlan {
+impl TiledPlan {
     /// The weights as [`BlockForm`] says, block by block; lanes that no output channel has are zero.
     pub(crate) fn ordered(&self, w: &Plain<'_>) -> Result<Buffer> {
         let mut buffer = Buffer::zeroed(self.weight_vectors * self.block * size_of::<f32>())?;

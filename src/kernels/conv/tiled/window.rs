@@ -3,9 +3,9 @@
 
 use std::ops::Range;
 
-use crate::kernels::conv::direct::kernel::{Run, Tap};
-use crate::kernels::conv::direct::plan::{BlockForm, DirectPlan, Part, source_blocks};
 use crate::kernels::conv::phases::Phase;
+use crate::kernels::conv::tiled::kernel::{Run, Tap};
+use crate::kernels::conv::tiled::plan::{BlockForm, Part, TiledPlan, source_blocks};
 use crate::kernels::lanes::RowIndex;
 use crate::simd::vectors::{KEEP, Vector, VectorLoop, VectorWidth, Width};
 
@@ -44,7 +44,7 @@ pub(crate) struct WindowSizes {
 }
 
 impl WindowShape {
-    pub fn new(plan: &DirectPlan, phase: &Phase, form: BlockForm) -> WindowShape {
+    pub fn new(plan: &TiledPlan, phase: &Phase, form: BlockForm) -> WindowShape {
         let reach = [0, 1, 2].map(|a| phase.axes[a].reach());
         let step = phase.axes[2].step;
         let (low, span) = (reach.map(|r| r.0), reach.map(|r| r.1));
@@ -57,7 +57,7 @@ impl WindowShape {
         WindowShape { in_place, low, span, step, remainders }
     }
 
-    pub fn sizes(&self, plan: &DirectPlan, phase: &Phase, rows: usize, width: usize) -> WindowSizes {
+    pub fn sizes(&self, plan: &TiledPlan, phase: &Phase, rows: usize, width: usize) -> WindowSizes {
         // Saturating: a dilation may reach over more than can be held, and then the window cannot be had.
         let columns = width + (self.span[2] - 1) / self.step;
         let rows = (rows - 1).saturating_mul(phase.axes[1].step).saturating_add(self.span[1]);
@@ -72,7 +72,7 @@ impl WindowShape {
 
     /// What every tile of these sizes has in common: the taps, the elements between two planes, and those between
     /// the rows of two neighbouring output rows.
-    pub fn layout(&self, plan: &DirectPlan, phase: &Phase, sizes: &WindowSizes) -> (Vec<Tap>, usize, usize) {
+    pub fn layout(&self, plan: &TiledPlan, phase: &Phase, sizes: &WindowSizes) -> (Vec<Tap>, usize, usize) {
         let (src, [_, kh, kw]) = (&plan.src, plan.kernel);
         let (depth, row, plane) = if self.in_place {
             (src.stride_d, src.stride_h, src.stride_block)
@@ -97,14 +97,14 @@ impl WindowShape {
     }
 
     /// Where the window of a tile begins in the source, which is read in place.
-    pub fn origin(&self, plan: &DirectPlan, phase: &Phase, tile: &TilePosition, block: usize) -> usize {
+    pub fn origin(&self, plan: &TiledPlan, phase: &Phase, tile: &TilePosition, block: usize) -> usize {
         let at = |a: usize| tile.first[a] * phase.axes[a].step + self.low[a] as usize;
         plan.src.offset(RowIndex { n: tile.n, block, d: at(0), h: at(1) }) + at(2) * plan.block
     }
 }
 
 /// The planes of a block's window: source blocks, or one for each channel of a group.
-pub(crate) fn planes(plan: &DirectPlan, block: usize) -> usize {
+pub(crate) fn planes(plan: &TiledPlan, block: usize) -> usize {
     match plan.blocks[block].form {
         BlockForm::Shared => source_blocks(&plan.channels_of(block), plan.block).len(),
         BlockForm::Own => 1,
@@ -113,7 +113,7 @@ pub(crate) fn planes(plan: &DirectPlan, block: usize) -> usize {
 }
 
 /// The source block of a block's first plane; not for gathered ones.
-pub(crate) fn first_block(plan: &DirectPlan, block: usize) -> usize {
+pub(crate) fn first_block(plan: &TiledPlan, block: usize) -> usize {
     match plan.blocks[block].form {
         BlockForm::Shared => plan.channels_of(block).start / plan.block,
         BlockForm::Own | BlockForm::Gathered => block,
@@ -121,7 +121,7 @@ pub(crate) fn first_block(plan: &DirectPlan, block: usize) -> usize {
 }
 
 /// The lanes that a part reads of each source block; block `first` is the window's first plane.
-pub(crate) fn runs(plan: &DirectPlan, part: &Part, first: usize, plane: usize) -> Vec<Run> {
+pub(crate) fn runs(plan: &TiledPlan, part: &Part, first: usize, plane: usize) -> Vec<Run> {
     let (b, channels) = (plan.block, &part.channels);
     let run = |source: usize| Run {
         at: (source - first) * plane,
@@ -133,7 +133,7 @@ pub(crate) fn runs(plan: &DirectPlan, part: &Part, first: usize, plane: usize) -
 
 /// Copies a window.
 pub(crate) struct Fill<'a> {
-    pub plan: &'a DirectPlan,
+    pub plan: &'a TiledPlan,
     pub phase: &'a Phase,
     pub shape: &'a WindowShape,
     pub sizes: WindowSizes,
@@ -197,13 +197,13 @@ impl<const B: usize> VectorLoop<B> for Fill<'_> {
 }
 
 /// The source blocks that hold channel number `channel` of the groups of an output block's lanes.
-fn gathered_blocks(plan: &DirectPlan, block: usize, channel: usize) -> Range<usize> {
+fn gathered_blocks(plan: &TiledPlan, block: usize, channel: usize) -> Range<usize> {
     let (b, groups) = (plan.block, plan.groups_of(block));
     (groups.start * plan.cg + channel) / b..((groups.end - 1) * plan.cg + channel) / b + 1
 }
 
 /// The lane of block `source` that each lane of an output block reads.
-fn gathered_lanes(plan: &DirectPlan, block: usize, channel: usize, source: usize, index: &mut [i32]) {
+fn gathered_lanes(plan: &TiledPlan, block: usize, channel: usize, source: usize, index: &mut [i32]) {
     for (lane, index) in index.iter_mut().enumerate() {
         let o = block * plan.block + lane;
         let c = o / plan.og * plan.cg + channel;

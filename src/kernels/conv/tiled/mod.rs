@@ -16,9 +16,9 @@ mod plan;
 mod weights;
 mod window;
 
-pub(crate) use self::implementation::{Direct, check_layout, fills_vectors};
+pub(crate) use self::implementation::{Tiled, check_layout, fills_vectors};
 pub(crate) use self::kernel::Out;
-pub(crate) use plan::DirectPlan;
+pub(crate) use plan::TiledPlan;
 pub(crate) use weights::Plain;
 
 use std::sync::OnceLock;
@@ -40,7 +40,7 @@ use crate::threads::{current_threads, parallel_for};
 /// What one run reads.
 pub(crate) struct F32Operands<'a> {
     pub src: &'a [f32],
-    /// As [`DirectPlan::pack`] lays them.
+    /// As [`TiledPlan::pack`] lays them.
     pub weights: &'a [f32],
     pub finish: Finish<'a>,
     /// In the result's layout.
@@ -62,7 +62,7 @@ fn tile_bytes(caches: &Caches) -> usize {
 /// Tasks for each thread of the team at least, so that a slow one costs little.
 const TASKS_PER_THREAD: usize = 4;
 
-impl DirectPlan {
+impl TiledPlan {
     /// Writes every element of the result, its padding lanes too.
     pub(super) fn compute(&self, operands: &F32Operands<'_>, dst: &mut [f32]) -> Result<()> {
         let caches = &machine().caches;
@@ -85,7 +85,7 @@ struct Cut<'a> {
 }
 
 fn run<const B: usize>(
-    plan: &DirectPlan,
+    plan: &TiledPlan,
     operands: &F32Operands<'_>,
     dst: &mut [f32],
     caches: &Caches,
@@ -124,7 +124,7 @@ where
 }
 
 impl<'a> Cut<'a> {
-    fn new(plan: &DirectPlan, phase: &'a Phase, units: usize, caches: &Caches) -> Cut<'a> {
+    fn new(plan: &TiledPlan, phase: &'a Phase, units: usize, caches: &Caches) -> Cut<'a> {
         let shapes = [BlockForm::Own, BlockForm::Gathered].map(|f| WindowShape::new(plan, phase, f));
         let [depth, height, all_width] = [0, 1, 2].map(|a| phase.axes[a].count.max(1));
         let width = all_width.div_ceil(all_width.div_ceil(WIDTH));
@@ -151,7 +151,7 @@ impl<'a> Cut<'a> {
     #[allow(clippy::too_many_arguments)]
     fn tile<const B: usize>(
         &self,
-        plan: &DirectPlan,
+        plan: &TiledPlan,
         operands: &F32Operands<'_>,
         bias: &[[f32; B]],
         (block, count): (usize, usize),
@@ -216,7 +216,7 @@ impl<'a> Cut<'a> {
     /// What is done to the sums of a block of a tile.
     fn finish<const B: usize>(
         &self,
-        plan: &DirectPlan,
+        plan: &TiledPlan,
         operands: &F32Operands<'_>,
         position: TilePosition,
         block: usize,
@@ -262,7 +262,7 @@ impl<'a> Cut<'a> {
 
     fn filled<const B: usize>(
         &self,
-        plan: &DirectPlan,
+        plan: &TiledPlan,
         src: &[f32],
         shape: &WindowShape,
         sizes: WindowSizes,
@@ -280,7 +280,7 @@ impl<'a> Cut<'a> {
     }
 
     /// Where the tile lies in the result.
-    fn grid(&self, plan: &DirectPlan, position: &TilePosition, block: usize) -> TileGrid {
+    fn grid(&self, plan: &TiledPlan, position: &TilePosition, block: usize) -> TileGrid {
         let at = |a: usize| {
             let axis: &Axis = &self.phase.axes[a];
             axis.out_start + position.first[a] * axis.out_step
@@ -324,7 +324,7 @@ mod tests {
                 pad_end: two(1),
                 output_padding: two(0),
             };
-            let plan = DirectPlan::new(&g, &Layout::NCHW16C).unwrap().unwrap();
+            let plan = TiledPlan::new(&g, &Layout::NCHW16C).unwrap().unwrap();
             let numbers =
                 |count: usize| (0..count).map(|i| (i * 37 % 101) as f32 / 7.0 - 7.0).collect::<Vec<_>>();
             let (src, weights) = (numbers(plan.src.len()), numbers(plan.weight_vectors * 16));
