@@ -1,0 +1,156 @@
+"""A graph of `torch.compile` as a program: with weights bound to it, for sizes that are known."""
+
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import fx
+from torch.export.graph_signature import InputKind
+from torch.fx.experimental.proxy_tensor import get_proxy_mode
+from torch.utils import _pytree as pytree
+
+from .._errors import Error, UnsupportedOp
+from ._export import Program, program_of
+from ._inputs import problem
+from ._told import error, told
+from ._tracing import check_transforms
+
+#: The steps of a name that dynamo gives to what it reads: `L['self']._modules['conv']._parameters['weight']`.
+_STEP = re.compile(r"\['([^']*)'\]|\[(\d+)\]|\.(\w+)")
+#: Steps that are no name of the user's.
+_OWN = {"_modules", "_parameters", "_buffers", "self"}
+
+
+def source_of(node: fx.Node) -> str:
+    """Where the value of a placeholder comes from, as the user has it: `layer1.0.conv1.weight`."""
+    argument = node.meta.get("grapharg")
+    source: Any = getattr(argument, "source", None)
+    if source is None:
+        return node.name
+    # A method before torch 2.9 or so, and a property since.
+    name = source.name() if callable(source.name) else source.name
+    return path_of(name) or node.name
+
+
+def path_of(name: str) -> str:
+    """`L['self'].layer1.0.conv1` without what dynamo adds."""
+    steps = ["".join(found) for found in _STEP.findall(name)]
+    return ".".join(step for step in steps if step not in _OWN)
+
+
+def is_weight(node: fx.Node) -> bool:
+    """Whether a placeholder is a parameter, or a tensor of a module: torch marks these as static."""
+    found: Any = node.meta.get("tensor_dict", {}).get("_dynamo_static_input_type")
+    return found is not None or isinstance(getattr(node.meta.get("grapharg"), "example", None), torch.nn.Parameter)
+
+
+def place_of(graph: fx.GraphModule) -> str:
+    """The function that a graph is of, and the line where it starts."""
+    for node in graph.graph.nodes:
+        found = re.search(r'File "([^"]*)", line (\d+), in (\S+)', str(node.meta.get("stack_trace", "")))
+        if found and node.op != "placeholder":
+            path, line, name = found.groups()
+            return f"{name} ({re.split(r'[/]', path)[-1]}:{line})"
+    return "the graph"
+
+
+class _Calls(fx.Interpreter):
+    """Runs a graph while it is exported. The calls that are recorded keep the module's name."""
+
+    def run_node(self, n: fx.Node) -> Any:
+        mode: Any = get_proxy_mode()
+        if mode is None:
+            return super().run_node(n)
+        last = next(iter(reversed(mode.tracer.graph.nodes)), None)
+        made = super().run_node(n)
+        stack = n.meta.get("nn_module_stack")
+        if last is not None and stack:
+            known = {str(key): (path_of(path), str(kind)) for key, (path, kind) in stack.items()}
+            for node in _after(last):
+                node.meta["nn_module_stack"] = dict(known)
+        return made
+
+
+def _after(node: fx.Node) -> Iterator[fx.Node]:
+    found: Any = node.next
+    while found.op != "root":
+        if found.op == "call_function":
+            yield found
+        found = found.next
+
+
+class _Bound(torch.nn.Module):
+    """A graph with its weights as state, and with its numbers. Its inputs are the tensors that are neither."""
+
+    def __init__(self, graph: fx.GraphModule, weights: dict[int, torch.Tensor], numbers: dict[int, Any], count: int) -> None:
+        super().__init__()
+        self.graph, self.count = graph, count
+        self.numbers, self.places = numbers, list(weights)
+        for i, x in weights.items():
+            if x.is_inference():
+                # A trace asks for its version, which it does not have.
+                x = x.clone()
+            if isinstance(x, torch.nn.Parameter):
+                self._parameters[_key(i)] = x
+            else:
+                self._buffers[_key(i)] = x
+
+    def forward(self, *inputs: torch.Tensor) -> Any:
+        rest = iter(inputs)
+        known = self._parameters | self._buffers
+        args = [
+            known[_key(i)] if i in self.places else self.numbers[i] if i in self.numbers else next(rest) for i in range(self.count)
+        ]
+        results = _Calls(self.graph).run(*args)
+        return results[0] if len(results) == 1 else tuple(results)
+
+
+def _key(i: int) -> str:
+    return f"w{i}"
+
+
+def bind(
+    graph: fx.GraphModule, names: Sequence[str], weights: dict[int, torch.Tensor], numbers: dict[int, Any], inputs: dict[int, torch.Tensor]
+) -> Program:
+    """What a graph does with these weights and numbers, for inputs of these sizes. All are by the number of their placeholder."""
+    place = place_of(graph)
+    for i, x in [*weights.items(), *inputs.items()]:
+        found = problem(x, (names[i], x.shape, x.dtype))
+        if found is not None:
+            raise found
+    # Row-major: what a plan takes.
+    examples = tuple(torch.zeros(x.shape, dtype=x.dtype) for x in inputs.values())
+
+    def traced() -> torch.export.ExportedProgram:
+        bound = _Bound(graph, weights, numbers, len(names)).eval()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            exported = torch.export.export(bound, examples, strict=False)
+        check_transforms(exported)
+        _name(exported, {_key(i): names[i] for i in weights})
+        return exported
+
+    try:
+        program = program_of(place, pytree.tree_structure(examples), traced)
+    except Error:
+        raise
+    except Exception as e:
+        remedy = "the model itself runs: leave the call outside of what is compiled (`torch.compiler.disable`)"
+        raise error(UnsupportedOp, f"`torch.export` cannot follow {place}: {told(e)}", remedy, op="torch.compile") from e
+    for node, i in zip(program.inputs, inputs, strict=True):
+        node._rename(names[i])
+    program.partial = 'options={"partial": True}'
+    return program
+
+
+def _name(exported: torch.export.ExportedProgram, names: dict[str, str]) -> None:
+    """Gives the state its user's names."""
+    state = exported.state_dict
+    for key, name in names.items():
+        if key in state:
+            state[name] = state.pop(key)
+    for spec in exported.graph_signature.input_specs:
+        if spec.kind in (InputKind.PARAMETER, InputKind.BUFFER):
+            spec.target = names.get(str(spec.target), spec.target)
