@@ -1,5 +1,7 @@
 """A graph of `torch.compile` as a program: with weights bound to it, for sizes that are known."""
 
+import inspect
+import keyword
 import re
 import warnings
 from collections.abc import Iterator, Sequence
@@ -20,7 +22,7 @@ from ._tracing import check_transforms
 #: The steps of a name that dynamo gives to what it reads: `L['self']._modules['conv']._parameters['weight']`.
 _STEP = re.compile(r"\['([^']*)'\]|\[(\d+)\]|\.(\w+)")
 #: Steps that are no name of the user's.
-_OWN = {"_modules", "_parameters", "_buffers", "self"}
+_OWN = {"_modules", "_parameters", "_buffers", "self", "fn"}
 
 
 def source_of(node: fx.Node) -> str:
@@ -30,7 +32,7 @@ def source_of(node: fx.Node) -> str:
     if source is None:
         return node.name
     # A method before torch 2.9 or so, and a property since.
-    name = source.name() if callable(source.name) else source.name
+    name: Any = source.name() if callable(source.name) else source.name
     return path_of(name) or node.name
 
 
@@ -38,6 +40,18 @@ def path_of(name: str) -> str:
     """`L['self'].layer1.0.conv1` without what dynamo adds."""
     steps = ["".join(found) for found in _STEP.findall(name)]
     return ".".join(step for step in steps if step not in _OWN)
+
+
+def is_number(node: fx.Node) -> bool:
+    """Whether a placeholder is a number. PyTorch passes floats that differ from call to call as tensors."""
+    if not isinstance(node.meta.get("example_value"), torch.Tensor):
+        return True
+    is_float = getattr(node.meta.get("grapharg"), "pass_arg_as_tensor", False)
+    return is_float and all(user.target == "item" for user in node.users)
+
+
+def number(x: Any) -> Any:
+    return x.item() if isinstance(x, torch.Tensor) else x
 
 
 def is_weight(node: fx.Node) -> bool:
@@ -72,6 +86,10 @@ class _Calls(fx.Interpreter):
                 node.meta["nn_module_stack"] = dict(known)
         return made
 
+    def call_method(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        # A float that came as a tensor: `is_number`.
+        return args[0] if target == "item" and isinstance(args[0], float) else super().call_method(target, args, kwargs)
+
 
 def _after(node: fx.Node) -> Iterator[fx.Node]:
     found: Any = node.next
@@ -84,10 +102,17 @@ def _after(node: fx.Node) -> Iterator[fx.Node]:
 class _Bound(torch.nn.Module):
     """A graph with its weights as state, and with its numbers. Its inputs are the tensors that are neither."""
 
-    def __init__(self, graph: fx.GraphModule, weights: dict[int, torch.Tensor], numbers: dict[int, Any], count: int) -> None:
+    def __init__(self, graph: fx.GraphModule, weights: dict[int, torch.Tensor], numbers: dict[int, Any], inputs: dict[int, str]) -> None:
         super().__init__()
-        self.graph, self.count = graph, count
-        self.numbers, self.places = numbers, list(weights)
+        self.graph, self.numbers, self.inputs = graph, numbers, list(inputs)
+
+        def forward(*inputs: torch.Tensor) -> Any:
+            return self.run(inputs)
+
+        # The trace names inputs by it.
+        parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in inputs.values()]
+        forward.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        self.forward = forward
         for i, x in weights.items():
             if x.is_inference():
                 # A trace asks for its version, which it does not have.
@@ -97,13 +122,10 @@ class _Bound(torch.nn.Module):
             else:
                 self._buffers[_key(i)] = x
 
-    def forward(self, *inputs: torch.Tensor) -> Any:
-        rest = iter(inputs)
-        known = self._parameters | self._buffers
-        args = [
-            known[_key(i)] if i in self.places else self.numbers[i] if i in self.numbers else next(rest) for i in range(self.count)
-        ]
-        results = _Calls(self.graph).run(*args)
+    def run(self, inputs: Sequence[torch.Tensor]) -> Any:
+        known = {int(key[1:]): x for key, x in [*self._parameters.items(), *self._buffers.items()]}
+        known |= self.numbers | dict(zip(self.inputs, inputs, strict=True))
+        results = _Calls(self.graph).run(*(known[i] for i in sorted(known)))
         return results[0] if len(results) == 1 else tuple(results)
 
 
@@ -124,7 +146,7 @@ def bind(
     examples = tuple(torch.zeros(x.shape, dtype=x.dtype) for x in inputs.values())
 
     def traced() -> torch.export.ExportedProgram:
-        bound = _Bound(graph, weights, numbers, len(names)).eval()
+        bound = _Bound(graph, weights, numbers, {i: _identifier(names[i], i) for i in inputs}).eval()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             exported = torch.export.export(bound, examples, strict=False)
@@ -139,10 +161,13 @@ def bind(
     except Exception as e:
         remedy = "the model itself runs: leave the call outside of what is compiled (`torch.compiler.disable`)"
         raise error(UnsupportedOp, f"`torch.export` cannot follow {place}: {told(e)}", remedy, op="torch.compile") from e
-    for node, i in zip(program.inputs, inputs, strict=True):
-        node._rename(names[i])
     program.partial = 'options={"partial": True}'
     return program
+
+
+def _identifier(name: str, i: int) -> str:
+    made = re.sub(r"\W", "_", name)
+    return f"input{i}" if keyword.iskeyword(made) or not made.isidentifier() else made
 
 
 def _name(exported: torch.export.ExportedProgram, names: dict[str, str]) -> None:

@@ -15,7 +15,7 @@ import torch
 from torch import fx
 
 from .._errors import Error, InvalidArgument, PackMismatch, UnsupportedOp
-from ._bound import bind, is_weight, place_of, source_of
+from ._bound import bind, is_number, is_weight, number, place_of, source_of
 from ._export import Program
 from ._module import BlockedModule
 from ._options import check_limits, check_module, checked_options
@@ -136,6 +136,7 @@ class CompiledGraph:
         self._names = _unique([source_of(node) for node in placeholders])
         self._weights = [i for i, node in enumerate(placeholders) if is_weight(node)]
         self._inputs = [i for i in range(len(placeholders)) if i not in self._weights]
+        self._is_number = [is_number(placeholders[i]) for i in self._inputs]
         self._take_weights, self._take_inputs = _items(self._weights), _items(self._inputs)
         #: Tensors that PyTorch put into the graph itself.
         self._own = [x for x in [*graph.parameters(), *graph.buffers()] if not x.is_inference()]
@@ -150,7 +151,7 @@ class CompiledGraph:
     def __call__(self, *args: Any) -> Sequence[Any]:
         """What PyTorch calls."""
         weights, inputs = self._take_weights(args), self._take_inputs(args)
-        key = tuple([x.shape if isinstance(x, torch.Tensor) else x for x in inputs]) if self._varies else None
+        key = tuple(map(_size_or_number, self._is_number, inputs)) if self._varies else None
         found = self._plans.get(key)
         if found is None or not found.is_of(weights):
             found = self._pack(key, inputs, weights)
@@ -158,7 +159,7 @@ class CompiledGraph:
             with contextlib.suppress(KeyError):
                 self._plans.move_to_end(key)
         if self._varies:
-            inputs = [x for x in inputs if isinstance(x, torch.Tensor)]
+            inputs = list(self._tensors(inputs).values())
         if self._partial:
             inputs = [x.contiguous() for x in inputs]
         if torch.is_grad_enabled():
@@ -176,6 +177,8 @@ class CompiledGraph:
             if found is not None and found.is_of(weights):
                 # Another thread packed it meanwhile.
                 return found
+            tensors = self._tensors(inputs)
+            copied = self._checked(tensors)
             kept = [*weights, *self._own]
             versioned = [x for x in kept if not x.is_inference()]
             # Before they are read: what is edited meanwhile is seen at the next call.
@@ -183,9 +186,9 @@ class CompiledGraph:
             program = self._program(found, inputs, weights)
             plan = checked(program, self._options, self._reorders, self._partial)
             if found is None:
-                self._warn(plan)
+                self._warn(plan, copied)
             module = BlockedModule(program, plan, self._options, self._reorders, self._partial)
-            shapes = [list(x.shape) for x in inputs if isinstance(x, torch.Tensor)]
+            shapes = [list(x.shape) for x in tensors.values()]
             made = _Packed(module, program, shapes, kept, list(map(id, weights)), versioned, versions, places)
             self._plans[key] = made
             self._plans.move_to_end(key)
@@ -203,10 +206,24 @@ class CompiledGraph:
                 program.constants[node] = now[name].detach() if name in now else program.constants[node]
             program.fold()
             return program
-        tensors = {i: x for i, x in zip(self._inputs, inputs, strict=True) if isinstance(x, torch.Tensor)}
-        numbers = {i: x for i, x in zip(self._inputs, inputs, strict=True) if i not in tensors}
+        tensors = self._tensors(inputs)
+        numbers = {i: number(x) for i, x in zip(self._inputs, inputs, strict=True) if i not in tensors}
         with _EXPORTS:
             return bind(self._graph, self._names, dict(zip(self._weights, weights, strict=True)), numbers, tensors)
+
+    def _tensors(self, inputs: Sequence[Any]) -> dict[int, torch.Tensor]:
+        """The inputs that are no numbers."""
+        return {i: x for i, is_number, x in zip(self._inputs, self._is_number, inputs, strict=True) if not is_number}
+
+    def _checked(self, tensors: Mapping[int, torch.Tensor]) -> list[str]:
+        """The inputs that are copied, because their elements are in another order than a plan reads them in."""
+        found = {i: x for i, x in tensors.items() if x.layout == torch.strided and not x.is_contiguous()}
+        for i, x in found.items() if not self._partial else ():
+            name = self._names[i]
+            text = f"the input `{name}` of {self.name} has the strides {list(x.stride())}, but plans read rows: sizes {list(x.shape)}"
+            remedy = f"pass `{name}.contiguous()`, or `options={{\"partial\": True}}`, which copies it in each call"
+            raise error(InvalidArgument, text, remedy, op="torch.compile")
+        return [self._names[i] for i in found]
 
     def _check_state(self) -> None:
         """Refuses what a plan would leave out. PyTorch makes another graph where these settings change."""
@@ -221,11 +238,12 @@ class CompiledGraph:
             text = "`torch._dynamo.config.prepare_freezing` is set, which keeps replaced parameters from being found"
             raise error(UnsupportedOp, text, "leave it out: the weights are packed without it", op="torch.compile")
 
-    def _warn(self, plan: ModelPlan) -> None:
-        if not plan.unsupported:
+    def _warn(self, plan: ModelPlan, copied: Sequence[str]) -> None:
+        if not plan.unsupported and not copied:
             return
         lines = [f"  module `{module or '(the model)'}`: {call}: {reason}" for module, call, reason in plan.unsupported]
         lines += [f"  crossing: `{source or '(the model)'}` -> `{reader or '(the model)'}`" for source, reader in plan.crossings]
+        lines += [f"  copied to rows: `{name}`" for name in copied]
         warnings.warn("\n".join([f"PyTorch runs calls of {self.name}:", *lines]), stacklevel=2)
 
     def _has(self, ids: set[int]) -> bool:
@@ -261,10 +279,13 @@ class CompiledGraph:
         return "\n".join([text, *lines])
 
 
+def _size_or_number(is_number: bool, x: Any) -> Any:
+    return number(x) if is_number else x.shape
+
+
 def _is_symbolic(node: fx.Node) -> bool:
     """Whether a placeholder is a number, or a tensor whose sizes are."""
-    value: Any = node.meta.get("example_value")
-    return not isinstance(value, torch.Tensor) or not all(isinstance(n, int) for n in value.shape)
+    return is_number(node) or not all(isinstance(n, int) for n in node.meta["example_value"].shape)
 
 
 def _requires_grad(x: Any) -> bool:

@@ -215,7 +215,7 @@ def _reason(program: Program, node: fx.Node, targets: list[fx.Node]) -> str | No
             if owner in program.state and not only_changes_metadata(node):
                 name = program.state[owner]
                 name = "tensor" if name.startswith("lifted_tensor") else name
-                if trains(node):
+                if trains(node) or name.endswith("num_batches_tracked"):
                     return f"it is in training mode, where it changes `{name}` of the model; call `model.eval()`"
                 return (
                     f"it changes `{name}` of the model, so that a run depends on the runs before it, but a packed module keeps "

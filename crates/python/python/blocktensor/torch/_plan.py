@@ -10,7 +10,7 @@ from .._errors import InvalidArgument, ReorderDenied, UnsupportedOp
 from .._native import Plan
 from ._export import Program, module_of
 from ._lower import Lowering, Missing
-from ._promises import is_view, storages
+from ._promises import is_view, storages, trains
 from ._told import error
 from ._values import Value
 
@@ -229,6 +229,8 @@ class ModelPlan:
         remedy = f"replace these modules, or pass `{option}` to leave them to PyTorch"
         if any(node in effects for node, _ in refused):
             remedy = f"change `forward` as each line says; `{option}` does not help where a call changes an input or the model"
+        if any(node in effects and trains(node) for node, _ in refused):
+            remedy = "call `model.eval()`: plans are for inference"
         made = UnsupportedOp(text + remedy)
         made.op, made.remedy = _call(refused[0][0]), remedy
         made.missing = [(module_of(node), _call(node), reason) for node, reason in refused]
