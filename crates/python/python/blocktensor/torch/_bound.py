@@ -175,7 +175,8 @@ def _name(exported: torch.export.ExportedProgram, names: dict[str, str]) -> None
     state = exported.state_dict
     for key, name in names.items():
         if key in state:
-            state[name] = state.pop(key)
+            # A tensor of its own: that of the model is not kept alive.
+            state[name] = state.pop(key).detach()
     for spec in exported.graph_signature.input_specs:
         if spec.kind in (InputKind.PARAMETER, InputKind.BUFFER):
             spec.target = names.get(str(spec.target), spec.target)

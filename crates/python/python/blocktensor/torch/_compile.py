@@ -1,18 +1,17 @@
 """`torch.compile(model, backend="blocktensor")`: each graph that PyTorch makes is a plan."""
 
-import contextlib
 import dataclasses
 import itertools
 import threading
 import warnings
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from operator import attrgetter, itemgetter
+from operator import attrgetter, eq, itemgetter
 from typing import Any, NoReturn
 
 import torch
 from torch import fx
+from torch._dynamo.convert_frame import compile_lock
 
 from .._errors import Error, InvalidArgument, PackMismatch, UnsupportedOp
 from ._bound import bind, is_number, is_weight, number, place_of, source_of
@@ -34,9 +33,6 @@ _OPTIONS: dict[str, Any] = {
     "profiles": "kept",
     "exact": False,
 }
-
-#: Exports change settings of the process: one at a time.
-_EXPORTS = threading.Lock()
 
 _GRAPHS: "weakref.WeakValueDictionary[int, CompiledGraph]" = weakref.WeakValueDictionary()
 _COUNT = itertools.count()
@@ -93,28 +89,31 @@ def compiled_graphs(model: torch.nn.Module | None = None) -> list["CompiledGraph
 _version, _place = attrgetter("_version"), torch.Tensor.data_ptr
 
 
-@dataclasses.dataclass
 class _Packed:
-    """A plan, and the weights that it was packed from."""
+    """A plan, and what tells the weights that it was packed from."""
 
-    module: BlockedModule
-    program: Program
-    shapes: list[list[int]]
-    #: Kept, so that no other tensors can have their addresses.
-    weights: list[torch.Tensor]
-    ids: list[int]
-    #: Those with a version: not the ones that were made in `torch.inference_mode`.
-    versioned: list[torch.Tensor]
-    versions: list[int]
-    places: list[int]
+    def __init__(self, key: Any, shapes: list[list[int]], weights: Sequence[torch.Tensor], own: Sequence[torch.Tensor]) -> None:
+        self.key, self.shapes, self.own = key, shapes, own
+        self.ids = list(map(id, weights))
+        # They are not kept alive. Others may have their addresses when one is gone, and the plan is not used any more.
+        self.alive = alive = [True]
+        self.weights = [weakref.ref(x, lambda _: alive.clear()) for x in weights]
+        self._versioned = _items([i for i, x in enumerate(weights) if not x.is_inference()])
+        self._state = self._state_of(weights)
+        self.program: Program
+        self.module: BlockedModule
 
-    def is_of(self, weights: Sequence[torch.Tensor]) -> bool:
-        """Whether the weights are those that were packed. It takes 0.1 us for each."""
-        return (
-            list(map(id, weights)) == self.ids
-            and list(map(_version, self.versioned)) == self.versions
-            and list(map(_place, self.weights)) == self.places
-        )
+    def _state_of(self, weights: Sequence[torch.Tensor]) -> list[Any]:
+        versions = [*map(_version, self._versioned(weights)), *map(_version, self.own)]
+        return [versions, list(map(_place, weights))]
+
+    def is_current(self, weights: Sequence[torch.Tensor]) -> bool:
+        """Whether the tensors are as they were when they were packed. It takes 0.1 us for each."""
+        return self._state_of(weights) == self._state
+
+    def shares(self, ids: Sequence[int]) -> bool:
+        """Whether it is of the same model: some of its weights are others."""
+        return bool(self.alive) and any(map(eq, ids, self.ids))
 
 
 def _items(places: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
@@ -144,20 +143,16 @@ class CompiledGraph:
         self._varies = any(map(_is_symbolic, placeholders))
         (results,) = next(node for node in reversed(graph.graph.nodes) if node.op == "output").args
         self._has_gradient = any(_requires_grad(x) for x in results)
-        self._plans: OrderedDict[Any, _Packed] = OrderedDict()
-        self._lock = threading.RLock()
+        #: The last one used first. Replaced as a whole: threads read it without a lock.
+        self._plans: list[_Packed] = []
+        self._lock, self._list = threading.RLock(), threading.Lock()
         _GRAPHS[next(_COUNT)] = self
 
     def __call__(self, *args: Any) -> Sequence[Any]:
         """What PyTorch calls."""
         weights, inputs = self._take_weights(args), self._take_inputs(args)
         key = tuple(map(_size_or_number, self._is_number, inputs)) if self._varies else None
-        found = self._plans.get(key)
-        if found is None or not found.is_of(weights):
-            found = self._pack(key, inputs, weights)
-        elif self._varies:
-            with contextlib.suppress(KeyError):
-                self._plans.move_to_end(key)
+        found = self._found(key, weights) or self._pack(key, inputs, weights)
         if self._varies:
             inputs = list(self._tensors(inputs).values())
         if self._partial:
@@ -170,45 +165,60 @@ class CompiledGraph:
             made = found.module.forward(*inputs)
         return made if isinstance(made, tuple) else (made,)
 
+    def _found(self, key: Any, weights: Sequence[torch.Tensor]) -> _Packed | None:
+        ids, plans = list(map(id, weights)), self._plans
+        for packed in plans:
+            if packed.key == key and packed.ids == ids and packed.alive:
+                if not packed.is_current(weights):
+                    return None
+                if packed is not plans[0]:
+                    self._put_first(packed)
+                return packed
+        return None
+
+    def _put_first(self, packed: _Packed, instead: _Packed | None = None) -> None:
+        with self._list:
+            # A plan whose weights are gone is not found again.
+            others = [x for x in self._plans if x is not packed and x is not instead and x.alive]
+            self._plans = [packed, *others][:MOST_PLANS]
+
     def _pack(self, key: Any, inputs: Sequence[Any], weights: Sequence[torch.Tensor]) -> _Packed:
         self._check_state()
         with self._lock, torch.inference_mode(False), torch.no_grad():
-            found = self._plans.get(key)
-            if found is not None and found.is_of(weights):
+            found = self._found(key, weights)
+            if found is not None:
                 # Another thread packed it meanwhile.
                 return found
             tensors = self._tensors(inputs)
             copied = self._checked(tensors)
-            kept = [*weights, *self._own]
-            versioned = [x for x in kept if not x.is_inference()]
-            # Before they are read: what is edited meanwhile is seen at the next call.
-            versions, places = list(map(_version, versioned)), list(map(_place, kept))
-            program = self._program(found, inputs, weights)
-            plan = checked(program, self._options, self._reorders, self._partial)
-            if found is None:
+            # Before the weights are read: what is edited meanwhile is seen at the next call.
+            made = _Packed(key, [list(x.shape) for x in tensors.values()], weights, self._own)
+            ids, known = list(map(id, weights)), [x for x in self._plans if x.key == key]
+            made.program = self._program(known, inputs, weights)
+            plan = checked(made.program, self._options, self._reorders, self._partial)
+            if not known:
                 self._warn(plan, copied)
-            module = BlockedModule(program, plan, self._options, self._reorders, self._partial)
-            shapes = [list(x.shape) for x in tensors.values()]
-            made = _Packed(module, program, shapes, kept, list(map(id, weights)), versioned, versions, places)
-            self._plans[key] = made
-            self._plans.move_to_end(key)
+            made.module = BlockedModule(made.program, plan, self._options, self._reorders, self._partial)
+            # One of weights that were edited or replaced; another model of the same code has its own.
+            self._put_first(made, next((x for x in known if x.shares(ids)), None))
             self.packed += 1
-            while len(self._plans) > MOST_PLANS:
-                self._plans.popitem(last=False)
         return made
 
-    def _program(self, found: _Packed | None, inputs: Sequence[Any], weights: Sequence[torch.Tensor]) -> Program:
-        if found is not None and all(_is_alike(x, y) for x, y in zip(weights, found.weights, strict=False)):
-            # The calls are the same for other weights.
-            now = dict(zip((self._names[i] for i in self._weights), weights, strict=True))
-            program = dataclasses.replace(found.program, constants=dict(found.program.constants))
-            for node, name in program.state.items():
-                program.constants[node] = now[name].detach() if name in now else program.constants[node]
-            program.fold()
-            return program
+    def _program(self, known: Sequence[_Packed], inputs: Sequence[Any], weights: Sequence[torch.Tensor]) -> Program:
+        names = [self._names[i] for i in self._weights]
+        now = dict(zip(names, weights, strict=True))
+        for one in known:
+            state = {name: node for node, name in one.program.state.items()}
+            if all(_is_alike(x, one.program.constants[state[name]]) for name, x in now.items() if name in state):
+                # The calls are the same for other weights.
+                program = dataclasses.replace(one.program, constants=dict(one.program.constants))
+                program.constants |= {state[name]: x.detach() for name, x in now.items() if name in state}
+                program.fold()
+                return program
         tensors = self._tensors(inputs)
         numbers = {i: number(x) for i, x in zip(self._inputs, inputs, strict=True) if i not in tensors}
-        with _EXPORTS:
+        # Exports and traces change settings of the process: one at a time.
+        with compile_lock:
             return bind(self._graph, self._names, dict(zip(self._weights, weights, strict=True)), numbers, tensors)
 
     def _tensors(self, inputs: Sequence[Any]) -> dict[int, torch.Tensor]:
@@ -247,21 +257,22 @@ class CompiledGraph:
         warnings.warn("\n".join([f"PyTorch runs calls of {self.name}:", *lines]), stacklevel=2)
 
     def _has(self, ids: set[int]) -> bool:
-        return any(id(x) in ids for packed in list(self._plans.values()) for x in packed.weights)
+        return any(bool(packed.alive) and not ids.isdisjoint(packed.ids) for packed in self._plans)
 
     @property
     def plans(self) -> list[ModelPlan]:
-        """The plans that it has now, the last one used last: print one."""
-        return [packed.module.plan for packed in list(self._plans.values()) if isinstance(packed.module.plan, ModelPlan)]
+        """The plans that it has now, the last one used first: print one."""
+        return [packed.module.plan for packed in self._plans if isinstance(packed.module.plan, ModelPlan)]
 
     def check_weights(self) -> None:
-        """Raises `PackMismatch` if the bytes of the weights of the last call are not those that were packed.
+        """Raises `PackMismatch` if the bytes of weights are not those that were packed.
 
         It also finds what a call does not: elements that were written through `.data`, or in `torch.inference_mode`.
         """
-        for packed in list(self._plans.values()):
+        for packed in self._plans:
             names = [self._names[i] for i in self._weights]
-            now = {**packed.program.exported.state_dict, **dict(zip(names, packed.weights, strict=False))}
+            known = {name: ref() for name, ref in zip(names, packed.weights, strict=True)}
+            now = {**packed.program.exported.state_dict, **{name: x for name, x in known.items() if x is not None}}
             changed = packed.module.changed(now, now)
             if changed:
                 text = f"weights of {self.name} differ from the packed ones: {', '.join(changed[:8])}{' ...' if len(changed) > 8 else ''}"
@@ -269,13 +280,13 @@ class CompiledGraph:
 
     def repack(self) -> None:
         """Drops the plans: the next call packs the weights as they are then."""
-        with self._lock:
-            self._plans.clear()
+        with self._list:
+            self._plans = []
 
     def __repr__(self) -> str:
         count = len(self._plans)
         text = f"{self.name}: {count} plan{'' if count == 1 else 's'}, weights packed {self.packed} time{'' if self.packed == 1 else 's'}"
-        lines = [f"  {', '.join(map(str, packed.shapes))}: {packed.module.extra_repr()}" for packed in list(self._plans.values())]
+        lines = [f"  {', '.join(map(str, packed.shapes))}: {packed.module.extra_repr()}" for packed in self._plans]
         return "\n".join([text, *lines])
 
 
