@@ -30,10 +30,10 @@ def source_of(node: fx.Node) -> str:
     argument = node.meta.get("grapharg")
     source: Any = getattr(argument, "source", None)
     if source is None:
-        return node.name
+        return str(node.name)
     # A method before torch 2.9 or so, and a property since.
     name: Any = source.name() if callable(source.name) else source.name
-    return path_of(name) or node.name
+    return path_of(name) or str(node.name)
 
 
 def path_of(name: str) -> str:

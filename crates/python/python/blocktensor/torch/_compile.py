@@ -301,11 +301,11 @@ def _is_symbolic(node: fx.Node) -> bool:
 
 def _requires_grad(x: Any) -> bool:
     value: Any = x.meta.get("example_value") if isinstance(x, fx.Node) else None
-    return isinstance(value, torch.Tensor) and value.requires_grad
+    return isinstance(value, torch.Tensor) and bool(value.requires_grad)
 
 
 def _is_alike(x: torch.Tensor, y: torch.Tensor) -> bool:
-    return x.shape == y.shape and x.dtype == y.dtype and x.layout == y.layout
+    return bool(x.shape == y.shape and x.dtype == y.dtype and x.layout == y.layout)
 
 
 def _unique(names: Sequence[str]) -> list[str]:

@@ -24,6 +24,8 @@ FACTORIES = set("new_zeros new_ones new_full new_empty zeros_like ones_like full
 #: How the reason for a write begins which a function of the whole tensor can stand for.
 _INTO_A_VIEW = "it writes into a view of"
 
+_STATE = "it changes `{}` of the model, so that a run depends on the runs before it"
+
 __all__ = ["Program", "error", "export", "is_in_place", "module_of", "op_name"]
 
 
@@ -216,10 +218,10 @@ def _reason(program: Program, node: fx.Node, targets: list[fx.Node]) -> str | No
                 name = program.state[owner]
                 name = "tensor" if name.startswith("lifted_tensor") else name
                 if trains(node) or name.endswith("num_batches_tracked"):
-                    return f"it is in training mode, where it changes `{name}` of the model; call `model.eval()`"
+                    return f"{_STATE.format(name)}, as in training; call `model.eval()`, or pass `training=False`"
                 return (
-                    f"it changes `{name}` of the model, so that a run depends on the runs before it, but a packed module keeps "
-                    f"nothing between runs; pass `{name}` as an input and return it, or compute with a copy"
+                    f"{_STATE.format(name)}, but a packed module keeps nothing between runs; pass `{name}` as an input and return it, "
+                    f"or compute with a copy"
                 )
         other = None if only_changes_metadata(node) else read_later(node, target, family, program.position)
         if other is not None and not _folds(program, node, targets):

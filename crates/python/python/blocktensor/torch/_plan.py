@@ -230,7 +230,7 @@ class ModelPlan:
         if any(node in effects for node, _ in refused):
             remedy = f"change `forward` as each line says; `{option}` does not help where a call changes an input or the model"
         if any(node in effects and trains(node) for node, _ in refused):
-            remedy = "call `model.eval()`: plans are for inference"
+            remedy = "call `model.eval()`, or change `forward` as each line says"
         made = UnsupportedOp(text + remedy)
         made.op, made.remedy = _call(refused[0][0]), remedy
         made.missing = [(module_of(node), _call(node), reason) for node, reason in refused]
