@@ -178,9 +178,10 @@ def test_edited_weights_are_packed_again(edit):
     close(fast(X), wanted)
     close(fast(X), wanted)
     assert sum(graph.packed for graph in btt.compiled_graphs(model)) == 2
-    # And what is edited after that.
+    # And what is edited after that. No plan of other weights is kept.
     _in_place(model)
     close(fast(X), model(X))
+    assert all(len(graph.plans) == 1 for graph in btt.compiled_graphs(model))
 
 
 def test_weights_that_depend_on_others_are_computed_again():
@@ -539,6 +540,34 @@ def test_models_of_one_class_share_a_graph_and_have_plans_of_their_own():
     _assigned(models[2])
     close(fast[2](X), models[2](X))
     assert graph.packed == 5 and len(graph.plans) == 3
+
+
+def test_models_that_share_weights_keep_their_plans():
+    one, other = Net().eval(), Net().eval()
+    other.stem = one.stem
+    fast = [compiled(one), compiled(other)]
+    for _ in range(3):
+        close(fast[0](X), one(X))
+        close(fast[1](X), other(X))
+    (graph,) = btt.compiled_graphs(other)
+    assert graph.packed == 2
+    _in_place(one)
+    close(fast[0](X), one(X))
+    close(fast[1](X), other(X))
+    assert graph.packed == 4 and len(graph.plans) == 2
+
+
+def test_a_plan_of_inference_mode_is_for_other_modes_too():
+    def model(x):
+        return F.relu(x), torch.arange(4.0)
+
+    fast = compiled(model)
+    with torch.inference_mode():
+        close(fast(X), model(X))
+    for y in fast(X):
+        assert not y.is_inference()
+        y.add_(1)
+    close(fast(X), model(X))
 
 
 def test_what_a_graph_says():

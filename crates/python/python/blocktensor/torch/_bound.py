@@ -149,7 +149,12 @@ def bind(
         bound = _Bound(graph, weights, numbers, {i: _identifier(names[i], i) for i in inputs}).eval()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            exported = torch.export.export(bound, examples, strict=False)
+            try:
+                exported = torch.export.export(bound, examples, strict=False)
+            finally:
+                # It refers to itself, and would keep the weights until the next garbage collection.
+                bound._parameters.clear()
+                bound._buffers.clear()
         check_transforms(exported)
         _name(exported, {_key(i): names[i] for i in weights})
         return exported

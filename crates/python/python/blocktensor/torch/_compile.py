@@ -6,7 +6,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from operator import attrgetter, eq, itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, NoReturn
 
 import torch
@@ -111,10 +111,6 @@ class _Packed:
         """Whether the tensors are as they were when they were packed. It takes 0.1 us for each."""
         return self._state_of(weights) == self._state
 
-    def shares(self, ids: Sequence[int]) -> bool:
-        """Whether it is of the same model: some of its weights are others."""
-        return bool(self.alive) and any(map(eq, ids, self.ids))
-
 
 def _items(places: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
     if len(places) > 1:
@@ -193,14 +189,14 @@ class CompiledGraph:
             copied = self._checked(tensors)
             # Before the weights are read: what is edited meanwhile is seen at the next call.
             made = _Packed(key, [list(x.shape) for x in tensors.values()], weights, self._own)
-            ids, known = list(map(id, weights)), [x for x in self._plans if x.key == key]
+            known = [x for x in self._plans if x.key == key]
             made.program = self._program(known, inputs, weights)
             plan = checked(made.program, self._options, self._reorders, self._partial)
             if not known:
                 self._warn(plan, copied)
             made.module = BlockedModule(made.program, plan, self._options, self._reorders, self._partial)
-            # One of weights that were edited or replaced; another model of the same code has its own.
-            self._put_first(made, next((x for x in known if x.shares(ids)), None))
+            # Instead of that of the same weights before they were edited. Another model of the same code has its own.
+            self._put_first(made, next((x for x in known if x.ids == made.ids), None))
             self.packed += 1
         return made
 
