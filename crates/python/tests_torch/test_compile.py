@@ -12,6 +12,7 @@ import blocktensor.torch as btt
 import pytest
 import timm
 import torch
+import torch._inductor.config
 import torchvision
 from torch import nn
 from torch.nn import functional as F
@@ -199,9 +200,13 @@ def test_weights_that_depend_on_others_are_computed_again():
 def test_what_escapes_is_found_by_its_bytes():
     model = Net().eval()
     fast = compiled(model)
-    before = fast(X)
+    fast(X)
     (graph,) = btt.compiled_graphs(model)
     graph.check_weights()
+    # What the next call sees is no mismatch.
+    _in_place(model)
+    graph.check_weights()
+    before = fast(X)
     model.head.weight.data.mul_(2)
     assert torch.equal(fast(X), before), "the documentation says that this is not found"
     with pytest.raises(bt.PackMismatch, match=r"head\.weight; call `repack\(\)`"):
@@ -496,8 +501,20 @@ def test_state_of_python_is_kept_as_in_pytorch():
 
 def test_a_setting_that_hides_replaced_parameters_is_refused():
     with torch._dynamo.config.patch(prepare_freezing=True):
-        with pytest.raises(bt.UnsupportedOp, match="prepare_freezing` is set"):
+        with pytest.raises(bt.UnsupportedOp, match="prepare_freezing"):
             compiled(Net().eval())(X)
+
+
+@pytest.mark.parametrize("edit", [_in_place, _buffer, _replaced])
+def test_weights_that_inductors_freezing_puts_into_the_graph(edit):
+    model = Net().eval()
+    with torch._inductor.config.patch(freezing=True):
+        fast = compiled(model)
+        close(fast(X), model(X))
+        assert len(btt.compiled_graphs(model)) == 1
+        edit(model)
+        close(fast(X), model(X))
+    assert len(btt.compiled_graphs()) == 1 + (edit is _replaced)
 
 
 def test_two_threads_call_at_once():

@@ -86,6 +86,9 @@ def compiled_graphs(model: torch.nn.Module | None = None) -> list["CompiledGraph
     return [graph for graph in found if graph._has(own)]
 
 
+#: How PyTorch marks weights.
+_MARK = "_dynamo_static_input_type"
+
 _version, _place = attrgetter("_version"), torch.Tensor.data_ptr
 
 
@@ -240,9 +243,11 @@ class CompiledGraph:
         if torch.is_autocast_enabled("cpu"):
             text = f"`torch.autocast` to {torch.get_autocast_dtype('cpu')} is on, but plans compute in f32"
             raise error(UnsupportedOp, text, "leave `torch.autocast` out", op="torch.compile")
-        if self._own and getattr(torch._dynamo.config, "prepare_freezing", False):
-            text = "`torch._dynamo.config.prepare_freezing` is set, which keeps replaced parameters from being found"
-            raise error(UnsupportedOp, text, "leave it out: the weights are packed without it", op="torch.compile")
+        # Inductor's freezing puts weights into the graph too, and has PyTorch check which they are: those are marked.
+        hidden = any(isinstance(x, torch.nn.Parameter) and getattr(x, _MARK, None) != "guarded" for x in self._own)
+        if hidden:
+            text = "PyTorch put the weights into the graph (`torch._dynamo.config.prepare_freezing`), where replaced ones are not found"
+            raise error(UnsupportedOp, text, "leave the setting out: weights are packed without it", op="torch.compile")
 
     def _warn(self, plan: ModelPlan, copied: Sequence[str]) -> None:
         if not plan.unsupported and not copied:
@@ -253,6 +258,8 @@ class CompiledGraph:
         warnings.warn("\n".join([f"PyTorch runs calls of {self.name}:", *lines]), stacklevel=2)
 
     def _has(self, ids: set[int]) -> bool:
+        if any(id(x) in ids for x in self._own):
+            return True
         return any(bool(packed.alive) and not ids.isdisjoint(packed.ids) for packed in self._plans)
 
     @property
@@ -261,14 +268,17 @@ class CompiledGraph:
         return [packed.module.plan for packed in self._plans if isinstance(packed.module.plan, ModelPlan)]
 
     def check_weights(self) -> None:
-        """Raises `PackMismatch` if the bytes of weights are not those that were packed.
+        """Raises `PackMismatch` if the bytes of weights are not those that were packed, and the next call would not see it.
 
-        It also finds what a call does not: elements that were written through `.data`, or in `torch.inference_mode`.
+        Such elements were written through `.data` or numpy, or are of tensors that were made in `torch.inference_mode`.
         """
         for packed in self._plans:
+            weights = [x for ref in packed.weights if (x := ref()) is not None]
+            if not packed.alive or not packed.is_current(weights):
+                # The next call packs them.
+                continue
             names = [self._names[i] for i in self._weights]
-            known = {name: ref() for name, ref in zip(names, packed.weights, strict=True)}
-            now = {**packed.program.exported.state_dict, **{name: x for name, x in known.items() if x is not None}}
+            now = {**packed.program.exported.state_dict, **dict(zip(names, weights, strict=True))}
             changed = packed.module.changed(now, now)
             if changed:
                 text = f"weights of {self.name} differ from the packed ones: {', '.join(changed[:8])}{' ...' if len(changed) > 8 else ''}"
