@@ -21,12 +21,21 @@ torch.manual_seed(42)
 X = torch.randn(2, 3, 33, 29)
 
 
+BEFORE = []
+
+
 @pytest.fixture(autouse=True)
 def fresh():
     torch._dynamo.reset()
     gc.collect()
+    # A test that failed may keep its graphs.
+    BEFORE[:] = btt.compiled_graphs()
     with torch.no_grad():
         yield
+
+
+def graphs():
+    return [graph for graph in btt.compiled_graphs() if graph not in BEFORE]
 
 
 def compiled(model, layouts="nchw", fullgraph=False, dynamic=None, **options):
@@ -111,7 +120,7 @@ def test_it_gives_pytorchs_answers(name):
     fast = compiled(model, layouts="measured" if name == "net" else "blocked", fullgraph=True)
     for _ in range(2):
         close(fast(x), model(x))
-    (graph,) = btt.compiled_graphs()
+    (graph,) = graphs()
     assert graph.packed == 1 and len(graph.plans) == 1
 
 
@@ -134,7 +143,7 @@ def test_a_function_is_compiled():
     for times in (2, 0.5, 0.75, 0.9):
         close(run(X, times), F.relu(F.conv2d(X, weight)) * times)
     # Packed, and no input of the plan.
-    assert all(len(region.inputs) == 1 for graph in btt.compiled_graphs() for plan in graph.plans for region in plan.regions)
+    assert all(len(region.inputs) == 1 for graph in graphs() for plan in graph.plans for region in plan.regions)
 
 
 def _in_place(model):
@@ -250,7 +259,7 @@ def test_each_size_has_a_plan_and_the_last_16_are_kept():
         for _ in range(2):
             x = torch.randn(rows, 8)
             close(fast(x), model(x))
-    (graph,) = btt.compiled_graphs()
+    (graph,) = graphs()
     # That of 2 rows was packed again.
     assert len(graph.plans) == 16 and graph.packed == len(sizes)
     # That of 7 rows is used, and stays.
@@ -274,6 +283,13 @@ def test_numbers_of_python_are_part_of_a_plan():
     fast = compiled(lambda x, size: F.interpolate(x, size=(size, size)) * size, dynamic=True)
     for size in (3, 5, 3):
         close(fast(X, size), F.interpolate(X, size=(size, size)) * size)
+    fast = compiled(lambda x, by: x / (x * by))
+    for by in (1.5, 2.5, 3.5, 0.0, -0.0, 0.0):
+        wanted = torch.ones(4) / torch.full((4,), by)
+        assert torch.equal(fast(torch.ones(4), by), wanted), by
+    with pytest.warns(UserWarning, match="each of the last 8 calls of .*: sizes or numbers differ from call to call"):
+        for by in range(20):
+            fast(torch.ones(4), by + 0.5)
 
 
 def test_each_graph_is_a_plan():
@@ -283,7 +299,7 @@ def test_each_graph_is_a_plan():
         return y * 2
 
     close(compiled(model)(X), F.relu(X) * 2)
-    first, second = btt.compiled_graphs()
+    first, second = graphs()
     assert len(first.plans) == len(second.plans) == 1 and first.name.startswith("model (test_compile.py:")
     with pytest.raises(torch._dynamo.exc.Unsupported):
         torch._dynamo.reset()
@@ -305,6 +321,19 @@ def test_one_error_lists_all_calls():
 
 def test_the_lines_name_the_users_modules():
     model = nn.Sequential(Net(), nn.Softmax(1))
+    with pytest.raises(bt.UnsupportedOp, match="1 call of `Bilinear` cannot run"):
+        compiled(nn.Bilinear(29, 29, 2))(X, X)
+
+    class Holds(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fn = Odd()
+
+        def forward(self, x):
+            return self.fn(x)
+
+    with pytest.raises(bt.UnsupportedOp, match=r"module `fn`: aten\.special_i0\.default"):
+        compiled(Holds().eval())(X)
     model[0].blocks[1] = nn.Module()
     model[0].blocks[1].forward = torch.special.i0
     with pytest.raises(bt.UnsupportedOp, match=r"module `0\.blocks\.1`: aten\.special_i0\.default"):
@@ -499,6 +528,31 @@ def test_state_of_python_is_kept_as_in_pytorch():
     close(one.sum, other.sum)
 
 
+def test_weights_that_differ_from_call_to_call_are_told():
+    class Sums(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.sum = torch.zeros(())
+
+        def forward(self, x):
+            self.sum = self.sum + x.sum()
+            return x * self.sum
+
+    one, other = Sums().eval(), Sums().eval()
+    fast = compiled(one)
+    with pytest.warns(UserWarning, match="each of the last 8 calls of forward .*: sum differs from call to call; pass"):
+        for _ in range(9):
+            close(fast(X), other(X))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = Net().eval()
+        fast = compiled(model)
+        for _ in range(9):
+            _in_place(model)
+            for _ in range(2):
+                fast(X)
+
+
 def test_a_setting_that_hides_replaced_parameters_is_refused():
     with torch._dynamo.config.patch(prepare_freezing=True):
         with pytest.raises(bt.UnsupportedOp, match="prepare_freezing"):
@@ -514,7 +568,7 @@ def test_weights_that_inductors_freezing_puts_into_the_graph(edit):
         assert len(btt.compiled_graphs(model)) == 1
         edit(model)
         close(fast(X), model(X))
-    assert len(btt.compiled_graphs()) == 1 + (edit is _replaced)
+    assert len(btt.compiled_graphs(model)) == 1 + (edit is _replaced)
 
 
 def test_two_threads_call_at_once():

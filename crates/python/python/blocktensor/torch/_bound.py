@@ -21,8 +21,9 @@ from ._tracing import check_transforms
 
 #: The steps of a name that dynamo gives to what it reads: `L['self']._modules['conv']._parameters['weight']`.
 _STEP = re.compile(r"\['([^']*)'\]|\[(\d+)\]|\.(\w+)")
-#: Steps that are no name of the user's.
-_OWN = {"_modules", "_parameters", "_buffers", "self", "fn"}
+#: Steps that are no name of the user's, and what stands for the module that is compiled.
+_OWN = {"_modules", "_parameters", "_buffers"}
+_ROOT = re.compile(r"^L\['(self|fn)'\]")
 
 
 def source_of(node: fx.Node) -> str:
@@ -38,7 +39,7 @@ def source_of(node: fx.Node) -> str:
 
 def path_of(name: str) -> str:
     """`L['self'].layer1.0.conv1` without what dynamo adds."""
-    steps = ["".join(found) for found in _STEP.findall(name)]
+    steps = ["".join(found) for found in _STEP.findall(_ROOT.sub("", name))]
     return ".".join(step for step in steps if step not in _OWN)
 
 
@@ -62,12 +63,15 @@ def is_weight(node: fx.Node) -> bool:
 
 def place_of(graph: fx.GraphModule) -> str:
     """The function that a graph is of, and the line where it starts."""
-    for node in graph.graph.nodes:
+    calls = [node for node in graph.graph.nodes if node.op not in ("placeholder", "output")]
+    for node in calls:
         found = re.search(r'File "([^"]*)", line (\d+), in (\S+)', str(node.meta.get("stack_trace", "")))
-        if found and node.op != "placeholder":
+        if found:
             path, line, name = found.groups()
-            return f"{name} ({re.split(r'[/]', path)[-1]}:{line})"
-    return "the graph"
+            return f"{name} ({path.split('/')[-1]}:{line})"
+    # PyTorch's own modules.
+    stacks = [list(node.meta["nn_module_stack"].values()) for node in calls if node.meta.get("nn_module_stack")]
+    return str(getattr(stacks[0][0][1], "__name__", "the graph")) if stacks else "the graph"
 
 
 class _Calls(fx.Interpreter):

@@ -24,6 +24,9 @@ from ._told import error
 #: The plans of a graph that are kept: one for each size of its inputs.
 MOST_PLANS = 16
 
+#: After this many calls that all planned anew, a warning says so.
+MOST_IN_A_ROW = 8
+
 #: The options that there are, with what they are where left out.
 _OPTIONS: dict[str, Any] = {
     "partial": False,
@@ -111,9 +114,12 @@ class _Packed:
         return [versions, list(map(_place, weights))]
 
     def is_current(self, weights: Sequence[torch.Tensor]) -> bool:
-        """Whether the tensors are as they were when they were packed. It takes 0.1 us for each."""
+        """Whether the tensors are as they were when they were packed. It takes 0.1 to 0.2 us for each."""
         return self._state_of(weights) == self._state
 
+    def differs(self, other: "_Packed", places: Sequence[int]) -> list[int]:
+        """The places of the weights that were replaced; of all, where they were edited in place."""
+        return [i for i, x, y in zip(places, self.ids, other.ids, strict=True) if x != y] or list(places)
 
 def _items(places: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
     if len(places) > 1:
@@ -144,6 +150,8 @@ class CompiledGraph:
         self._has_gradient = any(_requires_grad(x) for x in results)
         #: The last one used first. Replaced as a whole: threads read it without a lock.
         self._plans: list[_Packed] = []
+        #: The calls in a row that planned.
+        self._planned = 0
         self._lock, self._list = threading.RLock(), threading.Lock()
         _GRAPHS[next(_COUNT)] = self
 
@@ -172,6 +180,7 @@ class CompiledGraph:
                     return None
                 if packed is not plans[0]:
                     self._put_first(packed)
+                self._planned = 0
                 return packed
         return None
 
@@ -198,6 +207,9 @@ class CompiledGraph:
             if not known:
                 self._warn(plan, copied)
             made.module = BlockedModule(made.program, plan, self._options, self._reorders, self._partial)
+            self._planned += 1
+            if self._planned == MOST_IN_A_ROW:
+                self._warn_of_planning(made)
             # Instead of that of the same weights before they were edited. Another model of the same code has its own.
             self._put_first(made, next((x for x in known if x.ids == made.ids), None))
             self.packed += 1
@@ -257,6 +269,16 @@ class CompiledGraph:
         lines += [f"  copied to rows: `{name}`" for name in copied]
         warnings.warn("\n".join([f"PyTorch runs calls of {self.name}:", *lines]), stacklevel=2)
 
+    def _warn_of_planning(self, made: _Packed) -> None:
+        text = f"each of the last {MOST_IN_A_ROW} calls of {self.name} planned anew, which takes longer than a run"
+        last = self._plans[0] if self._plans else None
+        if last is not None and last.key == made.key:
+            changed = [self._names[i] for i in made.differs(last, self._weights)]
+            text += f": {', '.join(changed[:8])} differ{'s' if len(changed) == 1 else ''} from call to call; pass what changes as an input"
+        else:
+            text += f": sizes or numbers differ from call to call, and {MOST_PLANS} plans are kept"
+        warnings.warn(text, stacklevel=2)
+
     def _has(self, ids: set[int]) -> bool:
         if any(id(x) in ids for x in self._own):
             return True
@@ -297,7 +319,11 @@ class CompiledGraph:
 
 
 def _size_or_number(is_number: bool, x: Any) -> Any:
-    return number(x) if is_number else x.shape
+    if not is_number:
+        return x.shape
+    found = number(x)
+    # 0.0 and -0.0 are equal, and not the same.
+    return found.hex() if isinstance(found, float) else found
 
 
 def _is_symbolic(node: fx.Node) -> bool:
