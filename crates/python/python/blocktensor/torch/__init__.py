@@ -6,11 +6,12 @@
     fast = btt.to_blocked(model, x, reorders=1)   # an nn.Module: plain tensors in and out
     y = fast(x)
 
-`swap` runs a model eagerly on tensors that stay blocked: for debugging.
+`torch.compile(model, backend="blocktensor")` takes the same ops; `compiled_graphs` has its plans. `swap` runs a model eagerly on tensors that stay blocked: for debugging.
 """
 
+from ._compile import CompiledGraph, compiled_graphs
 from ._eager import EagerTensor
 from ._module import BlockedModule, ModelPlan, load, plan, to_blocked
 from ._swap import swap
 
-__all__ = ["BlockedModule", "EagerTensor", "ModelPlan", "load", "plan", "swap", "to_blocked"]
+__all__ = ["BlockedModule", "CompiledGraph", "EagerTensor", "ModelPlan", "compiled_graphs", "load", "plan", "swap", "to_blocked"]

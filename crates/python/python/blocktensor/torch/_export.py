@@ -1,6 +1,7 @@
 """A PyTorch model as a list of calls: `torch.export`, with what depends on weights alone computed."""
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +14,7 @@ from .._errors import UnsupportedOp
 from ._copies import check_draws, check_graph, check_runs, runs_of
 from ._inline import inline, put_getitems_first
 from ._inputs import names_of
-from ._promises import Refused, is_random, is_unknown, only_changes_metadata, op_name, read_later, storages, written
+from ._promises import Refused, is_random, is_unknown, only_changes_metadata, op_name, read_later, storages, trains, written
 from ._told import error
 from ._tracing import check, trace
 
@@ -22,6 +23,8 @@ FACTORIES = set("new_zeros new_ones new_full new_empty zeros_like ones_like full
 
 #: How the reason for a write begins which a function of the whole tensor can stand for.
 _INTO_A_VIEW = "it writes into a view of"
+
+_STATE = "it changes `{}` of the model, so that a run depends on the runs before it"
 
 __all__ = ["Program", "error", "export", "is_in_place", "module_of", "op_name"]
 
@@ -54,6 +57,8 @@ class Program:
     sharing: dict[int, list[fx.Node]] = field(default_factory=dict)
     #: What `forward` calls the arguments of the example.
     names: tuple[str | None, ...] = ()
+    #: How its user leaves calls to PyTorch.
+    partial: str = "partial=True"
 
     def family(self, node: fx.Node) -> list[fx.Node]:
         """All that shares memory with the results of a call, and the call itself."""
@@ -86,9 +91,8 @@ def export(model: torch.nn.Module, example: Any) -> Program:
     arguments = as_arguments(example)
     check(model, arguments)
     runs = runs_of(model, arguments)
-    program = _of_graph(model, trace(model, arguments), arguments)
-    if program.refused and all(reason.startswith(_INTO_A_VIEW) for _, reason in program.refused):
-        program = _without_writes(model, arguments) or program
+    program = program_of(type(model).__name__, pytree.tree_structure(arguments), lambda: trace(model, arguments))
+    program.names = names_of(model, len(arguments))
     if not program.refused:
         check_runs(model, runs, arguments)
         check_graph(program.exported, program.constants, runs)
@@ -96,13 +100,19 @@ def export(model: torch.nn.Module, example: Any) -> Program:
     return program
 
 
-def _of_graph(model: torch.nn.Module, exported: torch.export.ExportedProgram, arguments: tuple[Any, ...]) -> Program:
+def program_of(name: str, structure: pytree.TreeSpec, traced: Callable[[], torch.export.ExportedProgram]) -> Program:
+    """What an exported model does. It is exported again if its writes into parts of tensors need functions of whole tensors."""
+    program = _of_graph(name, structure, traced())
+    if program.refused and all(reason.startswith(_INTO_A_VIEW) for _, reason in program.refused):
+        program = _without_writes(name, structure, traced()) or program
+    return program
+
+
+def _of_graph(name: str, structure: pytree.TreeSpec, exported: torch.export.ExportedProgram) -> Program:
     _drop_failed(exported.graph)
     inline(exported.graph_module)
     put_getitems_first(exported.graph)
-    program = _program(type(model).__name__, exported, pytree.tree_structure(arguments))
-    program.names = names_of(model, len(arguments))
-    return program
+    return _program(name, exported, structure)
 
 
 def _drop_failed(graph: fx.Graph) -> None:
@@ -113,9 +123,8 @@ def _drop_failed(graph: fx.Graph) -> None:
             graph.erase_node(node)
 
 
-def _without_writes(model: torch.nn.Module, arguments: tuple[Any, ...]) -> Program | None:
+def _without_writes(name: str, structure: pytree.TreeSpec, exported: torch.export.ExportedProgram) -> Program | None:
     """The model with functions of whole tensors for its writes into parts of them; `None` where some remain."""
-    exported = trace(model, arguments)
     try:
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")
@@ -125,7 +134,7 @@ def _without_writes(model: torch.nn.Module, arguments: tuple[Any, ...]) -> Progr
         return None
     if any(s.kind != OutputKind.USER_OUTPUT for s in exported.graph_signature.output_specs):
         return None
-    program = _of_graph(model, exported, arguments)
+    program = _of_graph(name, structure, exported)
     return None if program.refused else program
 
 
@@ -208,9 +217,11 @@ def _reason(program: Program, node: fx.Node, targets: list[fx.Node]) -> str | No
             if owner in program.state and not only_changes_metadata(node):
                 name = program.state[owner]
                 name = "tensor" if name.startswith("lifted_tensor") else name
+                if trains(node) or name.endswith("num_batches_tracked"):
+                    return f"{_STATE.format(name)}, as in training; call `model.eval()`, or pass `training=False`"
                 return (
-                    f"it changes `{name}` of the model, so that a run depends on the runs before it, but a packed module keeps "
-                    f"nothing between runs; pass `{name}` as an input and return it, or compute with a copy"
+                    f"{_STATE.format(name)}, but a packed module keeps nothing between runs; pass `{name}` as an input and return it, "
+                    f"or compute with a copy"
                 )
         other = None if only_changes_metadata(node) else read_later(node, target, family, program.position)
         if other is not None and not _folds(program, node, targets):

@@ -12,8 +12,8 @@ from torch._subclasses import FakeTensor
 from .._errors import InvalidArgument, UnsupportedOp
 from ._told import error
 
-#: An input that a plan is for: its name, its sizes.
-Expected = tuple[str, Sequence[int]]
+#: An input that a plan is for: its name, its sizes, its dtype.
+Expected = tuple[str, Sequence[int], torch.dtype]
 
 
 def names_of(model: torch.nn.Module, count: int) -> tuple[str | None, ...]:
@@ -62,7 +62,7 @@ def is_dual(x: torch.Tensor) -> bool:
 
 def problem(x: Any, expected: Expected) -> Exception | None:
     """The error for an input that the plan does not take; `None` for one that it takes, and for other libraries' tensors."""
-    name, shape = expected
+    name, shape, dtype = expected
     if not isinstance(x, torch.Tensor):
         return None
     if is_functorch_wrapped_tensor(x):
@@ -75,8 +75,8 @@ def problem(x: Any, expected: Expected) -> Exception | None:
     found = elsewhere(x)
     if found is not None:
         return _refused(name, *found)
-    if x.dtype != torch.float32 or x.shape != tuple(shape):
-        text = f"argument `{name}`: got {list(x.shape)} {x.dtype}, but this plan is for {list(shape)} {torch.float32}"
+    if x.dtype != dtype or x.shape != tuple(shape):
+        text = f"argument `{name}`: got {list(x.shape)} {x.dtype}, but this plan is for {list(shape)} {dtype}"
         if x.shape != tuple(shape):
             return error(InvalidArgument, text, "make a module for an example of these sizes")
         return error(InvalidArgument, text, f"pass `{in_f32(x)}`")

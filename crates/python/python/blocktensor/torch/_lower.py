@@ -87,8 +87,10 @@ class Lowering:
         name = op_name(node)
         self._node, self.name = node, name if name.endswith("__") else name.rstrip("_")
         known = self.values.keys() | self.program.constants.keys()
-        if any(x not in known for x in node.all_input_nodes):
+        unknown = [x for x in node.all_input_nodes if x not in known]
+        if unknown:
             self.followers.add(node)
+            self.missing += [(node, _foreign(x)) for x in unknown if x in self.program.inputs][:1]
             return False
         try:
             function = TABLE.get(self.name)
@@ -245,9 +247,13 @@ def _dtype(tensor: torch.Tensor) -> str:
     return {torch.float32: "f32", torch.bool: "bool", torch.int64: "int64"}.get(tensor.dtype, str(tensor.dtype))
 
 
+def _foreign(node: fx.Node) -> str:
+    return f"the input `{node.name}` is {node.meta['val'].dtype}, and inputs of a plan are f32; pass `{node.name}.float()`"
+
+
 def _draw(name: str) -> str:
     if "dropout" in name or name in ("rrelu", "scaled_dot_product_attention"):
-        return "pass `training=False`, or `dropout_p=0.0`"
+        return "call `model.eval()`, or pass `training=False` or `dropout_p=0.0`"
     return "draw them outside, and pass them as an input"
 
 

@@ -209,9 +209,9 @@ class BlockedModule(OfOnePlan):
 
     def _expected(self) -> list[Expected]:
         if self._program is not None:
-            return [(node.name, node.meta["val"].shape) for node in self._program.inputs]
+            return [(node.name, node.meta["val"].shape, node.meta["val"].dtype) for node in self._program.inputs]
         assert isinstance(self.plan, Plan)
-        return [(name, shape) for name, _, shape in self.plan.inputs]
+        return [(name, shape, torch.float32) for name, _, shape in self.plan.inputs]
 
     def _run(self, args: tuple[Any, ...]) -> Any:
         if self._direct is not None and len(args) == self._direct[1] and all(map(_is_tensor, args)):
@@ -334,10 +334,14 @@ class BlockedModule(OfOnePlan):
             raise error(UnsupportedOp, text, "check the module that `to_blocked` returned")
         self._check(dict(attributes_of(model)), self._packed)
 
-    def _check(self, tensors: Mapping[str, torch.Tensor], names: Iterable[str]) -> None:
+    def changed(self, tensors: Mapping[str, torch.Tensor], names: Iterable[str]) -> list[str]:
+        """Which of these weights differ from the packed ones."""
         now = _digests(tensors)
         known = {name for name in names if name in now or self._is_weight(name)}
-        changed = [name for name, digest in self._packed.items() if name in known and now.get(name) != digest]
+        return [name for name, digest in self._packed.items() if name in known and now.get(name) != digest]
+
+    def _check(self, tensors: Mapping[str, torch.Tensor], names: Iterable[str]) -> None:
+        changed = self.changed(tensors, names)
         if changed:
             text = f"weights differ from the packed ones: {', '.join(changed[:8])}{' ...' if len(changed) > 8 else ''}"
             raise error(PackMismatch, text, "call `load_state_dict(model.state_dict())`, which packs them again")

@@ -10,7 +10,7 @@ from .._errors import InvalidArgument, ReorderDenied, UnsupportedOp
 from .._native import Plan
 from ._export import Program, module_of
 from ._lower import Lowering, Missing
-from ._promises import is_view, storages
+from ._promises import is_view, storages, trains
 from ._told import error
 from ._values import Value
 
@@ -34,7 +34,7 @@ def _is_plain(node: fx.Node) -> bool:
 def _unsupported(program: Program) -> tuple[list[Missing], set[fx.Node]]:
     """Every call that cannot run, with the reason; and those that read what only PyTorch has."""
     lowering = Lowering(program)
-    for node in program.inputs:
+    for node in filter(_is_plain, program.inputs):
         lowering.input(node)
     results: list[fx.Node] = []
     for node in program.nodes:
@@ -225,9 +225,12 @@ class ModelPlan:
         lines = "\n".join(f"  {_line(m)}" for m in refused)
         count = len(refused)
         text = f"{count} call{'s' if count > 1 else ''} of `{self.program.name}` cannot run:\n{lines}\n"
-        remedy = "replace these modules, or pass `partial=True` to leave them to PyTorch"
+        option = self.program.partial
+        remedy = f"replace these modules, or pass `{option}` to leave them to PyTorch"
         if any(node in effects for node, _ in refused):
-            remedy = "change `forward` as each line says; `partial=True` does not help where a call changes an input or the model"
+            remedy = f"change `forward` as each line says; `{option}` does not help where a call changes an input or the model"
+        if any(node in effects and trains(node) for node, _ in refused):
+            remedy = "call `model.eval()`, or change `forward` as each line says"
         made = UnsupportedOp(text + remedy)
         made.op, made.remedy = _call(refused[0][0]), remedy
         made.missing = [(module_of(node), _call(node), reason) for node, reason in refused]

@@ -26,9 +26,21 @@ def is_random(node: fx.Node) -> bool:
     if torch.Tag.nondeterministic_seeded not in getattr(node.target, "tags", ()):
         return False
     # Dropout and its kin draw in training alone.
-    given = {argument.name: argument.default_value for argument in node.target._schema.arguments}  # type: ignore[union-attr]
-    given |= {argument.name: value for argument, value in arguments(node)}
+    given = _given(node)
     return not any(given.get(name) is False for name in ("train", "training")) and given.get("dropout_p") != 0
+
+
+def trains(node: fx.Node) -> bool:
+    """Whether the call is one of training mode: a norm that updates its statistics, dropout."""
+    given = _given(node)
+    return any(given.get(name) is True for name in ("train", "training", "use_input_stats"))
+
+
+def _given(node: fx.Node) -> dict[str, Any]:
+    """The arguments by name, with defaults."""
+    schema = getattr(node.target, "_schema", None)
+    given = {argument.name: argument.default_value for argument in schema.arguments} if schema is not None else {}
+    return given | {argument.name: value for argument, value in arguments(node)}
 
 
 def arguments(node: fx.Node) -> Iterator[tuple[Any, Any]]:

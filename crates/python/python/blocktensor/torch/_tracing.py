@@ -59,7 +59,7 @@ def trace(model: torch.nn.Module, arguments: tuple[Any, ...]) -> torch.export.Ex
     return exported
 
 
-def _check_transforms(exported: torch.export.ExportedProgram) -> None:
+def check_transforms(exported: torch.export.ExportedProgram) -> None:
     """Refuses graphs whose tensors are stand-ins of `torch.func`, or of the trace itself."""
     calls = any(str(getattr(node.target, "__module__", "")).startswith("torch._functorch") for node in exported.graph.nodes)
     constants = [x for x in exported.constants.values() if isinstance(x, torch.Tensor)]
@@ -145,7 +145,7 @@ def _exported(model: torch.nn.Module, arguments: tuple[Any, ...]) -> torch.expor
             # `Attributes` tells which attributes change, by name.
             warnings.filterwarnings("ignore", message=r"The tensor attributes? .* assigned during export")
             exported = torch.export.export(model, arguments, strict=False)
-        _check_transforms(exported)
+        check_transforms(exported)
         return exported
     except Error:
         raise
