@@ -5,8 +5,8 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use blocktensor::{Call, StridedTensor, TensorRef, Text};
-use blocktensor_graph::{Dim, Error as GraphError, Graph, Plan, PlanOptions, Sizes};
+use blocktensor::StridedTensor;
+use blocktensor_graph::{Dim, Graph, Plan, PlanOptions, Sizes};
 
 use crate::handles::{self, Object, bt_handle, give};
 use crate::plan::unmeasured_layouts;
@@ -34,7 +34,8 @@ impl Model {
 
     /// The plan for inputs of these sizes. It is made without the lock: threads that need a new one at once make one each.
     fn plan_for(&self, inputs: &[&StridedTensor]) -> Result<Arc<Plan>, Failure> {
-        let sizes = self.sizes_of(inputs)?;
+        let given: Vec<_> = inputs.iter().map(|x| (x.dtype(), x.dims())).collect();
+        let sizes = self.graph.sizes_of(&given)?;
         let last = || self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, plan)) = last().as_ref().filter(|(of, _)| *of == sizes) {
             return Ok(Arc::clone(plan));
@@ -44,46 +45,6 @@ impl Model {
         let before = last().replace((sizes, Arc::clone(&plan)));
         drop(before);
         Ok(plan)
-    }
-
-    /// The numbers that these inputs give to the model's named sizes.
-    fn sizes_of(&self, inputs: &[&StridedTensor]) -> Result<Sizes, Failure> {
-        let invalid = |what: String, got: String, rule: String, remedy: Text| {
-            Failure::from(GraphError::Invalid { what, got, rule: rule.into(), remedy })
-        };
-        if inputs.len() != self.inputs.len() {
-            let names: Vec<String> = self.graph.inputs().map(|(name, ..)| format!("`{name}`")).collect();
-            let count = inputs.len();
-            let got = format!("{count} tensor{}", if count == 1 { "" } else { "s" });
-            let rule = format!("the inputs are {}", names.join(", "));
-            return Err(invalid("inputs".to_string(), got, rule, "pass one for each".into()));
-        }
-        let mut sizes = Sizes::new();
-        for ((name, of, dims), x) in self.graph.inputs().zip(inputs) {
-            let mut fits = x.dtype() == of.dtype() && x.dims().len() == dims.len();
-            for (dim, &got) in dims.iter().zip(x.dims()) {
-                match dim {
-                    Dim::Size(size) => fits &= *size == got,
-                    Dim::Named(size) => {
-                        let known = sizes.iter().find(|(known, _)| known == size).map(|(_, number)| number);
-                        match known {
-                            Some(number) => fits &= number == got,
-                            None => sizes = sizes.with(size, got),
-                        }
-                    }
-                }
-            }
-            if !fits {
-                let got = TensorRef::Strided(x).describe();
-                let known: String = sizes.iter().map(|(name, size)| format!(", {name} = {size}")).collect();
-                let rule = format!("the model takes {} {}{known}", of.dtype(), list(dims));
-                let convert = Text::from("convert it with ") + Call::ToDType(of.dtype().name());
-                let is_dtype = x.dtype() == of.dtype();
-                let remedy = if is_dtype { "pass a tensor of these sizes".into() } else { convert };
-                return Err(invalid(format!("input `{name}`"), got, rule, remedy));
-            }
-        }
-        Ok(sizes)
     }
 }
 

@@ -55,4 +55,4 @@ pub use plan::{
     CandidateMeasurement, Errors, Layouts, Measurements, NodeMeasurement, OutputError, Plan, PlanOptions,
     Profiles, Reorder, StepError, StepInfo, StepKind, StepTensor,
 };
-pub use sizes::{Dim, Sizes};
+pub use sizes::{Dim, Misfit, Sizes};
