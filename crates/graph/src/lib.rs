@@ -49,7 +49,7 @@ pub use expand::{Expand, Expansion};
 pub use graph::{Graph, Outcome, ValueId};
 pub use integers::{IntegerFunction, broadcast_dims};
 pub use network::{Network, Node, Tensor, TensorId, Value};
-pub use partition::partition;
+pub use partition::{partition, schedule};
 pub use passes::{Pass, PassReport};
 pub use plan::{
     CandidateMeasurement, Errors, Layouts, Measurements, NodeMeasurement, OutputError, Plan, PlanOptions,

@@ -77,11 +77,7 @@ impl Model {
         let mut runs: Vec<bool> = self.nodes.iter().map(|node| !node.is_taken).collect();
         let mut left = BTreeMap::new();
         loop {
-            // Parts of a model that are not connected are still one fused node where all of it runs.
-            let regions = match runs.iter().all(|&runs| runs) && !runs.is_empty() {
-                true => vec![(0..runs.len()).collect()],
-                false => partition(&reads, &runs),
-            };
+            let regions = partition(&reads, &runs);
             let missing: Vec<_> = regions.iter().flat_map(|region| self.missing(region)).collect();
             let ends = missing.is_empty() || !partial;
             missing.iter().for_each(|&(i, _)| runs[i] = false);
