@@ -6,10 +6,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use blocktensor::StridedTensor;
-use blocktensor_graph::{Dim, Graph, Plan, PlanOptions, Sizes};
+use blocktensor_graph::{Dim, Graph, Layouts, Plan, PlanOptions, Sizes};
 
 use crate::handles::{self, Object, bt_handle, give};
-use crate::plan::unmeasured_layouts;
 use crate::status::{Failure, array, bt_status, c_string, guard_model, place, string};
 use crate::values::{Port, bt_value_info, check_room, read_inputs, write_list, write_objects};
 
@@ -46,6 +45,11 @@ impl Model {
         drop(before);
         Ok(plan)
     }
+}
+
+/// The layouts of the plans that `bt_model_run` makes: measuring would take too long there.
+fn unmeasured_layouts() -> Layouts {
+    if cfg!(feature = "onednn") { Layouts::Blocked } else { Layouts::Nchw }
 }
 
 fn list(dims: &[Dim]) -> String {
