@@ -38,13 +38,11 @@ def relative_l2(got, want):
     return float(np.linalg.norm(got - want) / norm) if norm else float(np.linalg.norm(got))
 
 
-def session(model, fallback=False, severity=4, entries=(), **options):
+def session(model, fallback=False, severity=4, **options):
     """A session of the provider. Without `fallback` it is an error if the CPU provider gets a node."""
     config = ort.SessionOptions()
     config.intra_op_num_threads = 1
     config.log_severity_level = severity
-    for key, value in dict(entries).items():
-        config.add_session_config_entry(key, value)
     if not fallback:
         config.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
     devices = [device for device in ort.get_ep_devices() if device.ep_name == EP]
@@ -148,21 +146,18 @@ def networks():
                     f"sessions in {made:.1f} s, first run in {first:.1f} s"
                 )
                 assert error <= LIMIT
-            assignment(path)
+            assignment(path, ours)
 
 
-def fused(model, fallback=True, **options):
-    """The names of each fused node's nodes."""
-    entry = {"session.record_ep_graph_assignment_info": "1"}
-    groups = session(model, fallback, entries=entry, **options).get_provider_graph_assignment_info()
-    return sorted(sorted(node.name for node in group.get_nodes()) for group in groups if group.ep_name == EP)
-
-
-def assignment(path):
+def assignment(path, ours):
     """Checks that every node is in one fused node."""
-    groups = fused(path, fallback=False, layouts="nchw")
-    assert len(groups) == 1, groups
-    print(f"  one fused node of {len(groups[0])} nodes")
+    config = ort.SessionOptions()
+    config.log_severity_level = 4
+    config.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
+    config.add_provider_for_devices([d for d in ort.get_ep_devices() if d.ep_name == EP], {"layouts": "nchw"})
+    groups = ort.InferenceSession(path, config).get_provider_graph_assignment_info()
+    assert [group.ep_name for group in groups] == [EP], groups
+    print(f"  one fused node of {len(groups[0].get_nodes())} nodes")
 
 
 def shapes():
@@ -248,11 +243,13 @@ def partial():
         helper.make_node("Add", ["c", "d"], ["y"], "sum"),
     ]
     model = model_of(nodes, [("x", 1, [1, 3, 3])], [("y", 1, [1, 3, 3])])
-    groups = fused(model, layouts="nchw", partial=1)
-    assert groups == [["before", "right"], ["left", "sum"]], groups
-    (want,), (got,) = cpu(model).run(None, {"x": x[:1]}), session(model, True, partial=1).run(None, {"x": x[:1]})
+    ours, log = logged(lambda: session(model, True, severity=2, partial=1))
+    crossings = [("a", "before", "determinant"), ("b", "determinant", "left"), ("d", "right", "sum")]
+    lines = [f"tensor `{tensor}`: node `{source}` -> node `{to}`" for tensor, source, to in crossings]
+    assert all(part in log for part in ["3 crossings", *lines]), log
+    (want,), (got,) = cpu(model).run(None, {"x": x[:1]}), ours.run(None, {"x": x[:1]})
     assert np.allclose(got, want, rtol=1e-5), (got, want)
-    print(f"  a branch around a node of the CPU provider: {groups}")
+    print("  two fused nodes around a node of the CPU provider:\n    " + "\n    ".join(lines))
     # The bodies of If stay with the CPU provider.
     branch = [
         helper.make_graph([helper.make_node(op, ["r"], ["z"], op)], op, [], [helper.make_tensor_value_info("z", 1, [2])])

@@ -355,7 +355,8 @@ mod tests {
     fn a_tensor_crosses_once_into_each_region_and_each_other_node() {
         let nodes: [(&str, &[usize]); 5] =
             [("Det", &[0]), ("Relu", &[1]), ("Add", &[2, 1]), ("Det", &[3]), ("Bernoulli", &[3])];
-        let model = graph(&nodes);
+        let mut model = graph(&nodes);
+        model.outputs.insert("v4".into());
         let claims = model.claims(true);
         assert_eq!(claims.regions, [vec![1, 2]]);
         assert_eq!(model.crossings(&claims.regions), [("v1", 0, 1), ("v3", 2, 3), ("v3", 2, 4)]);
