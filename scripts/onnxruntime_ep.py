@@ -38,11 +38,11 @@ def relative_l2(got, want):
     return float(np.linalg.norm(got - want) / norm) if norm else float(np.linalg.norm(got))
 
 
-def session(model, fallback=False, **options):
+def session(model, fallback=False, severity=4, **options):
     """A session of the provider. Without `fallback` it is an error if the CPU provider gets a node."""
     config = ort.SessionOptions()
     config.intra_op_num_threads = 1
-    config.log_severity_level = 4
+    config.log_severity_level = severity
     if not fallback:
         config.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
     devices = [device for device in ort.get_ep_devices() if device.ep_name == EP]
@@ -74,6 +74,20 @@ def refused(make, *parts):
         assert all(part in text for part in parts), f"{parts} are not in: {text}"
         return text
     raise AssertionError(f"no error with {parts}")
+
+
+def logged(make):
+    """The result of `make`, and what was written to the log meanwhile."""
+    with tempfile.TemporaryFile() as log:
+        kept = os.dup(2)
+        os.dup2(log.fileno(), 2)
+        try:
+            made = make()
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+        log.seek(0)
+        return made, log.read().decode()
 
 
 def small(batch="batch"):
@@ -212,11 +226,30 @@ def partial():
         text = refused(lambda fallback=fallback: session(model, fallback), "`determinant`", "Det", "`acosh`", "partial")
     print("  strict:\n    " + text.replace("\n", "\n    "))
     x = np.random.default_rng(0).standard_normal((4, 3, 3), np.float32) + 2 * np.eye(3, dtype=np.float32)
-    ours = session(model, fallback=True, partial=1)
+    ours, log = logged(lambda: session(model, fallback=True, severity=2, partial=1))
+    crossings = [("a", "before", "determinant"), ("b", "determinant", "after"), ("d", "product", "acosh")]
+    lines = [f"tensor `{tensor}`: node `{source}` -> node `{to}`" for tensor, source, to in crossings]
+    assert all(part in log for part in ["leaves 2 nodes", "`determinant`: Det", "`acosh`: Acosh", "3 crossings", *lines]), log
     (want,), (got,) = cpu(model).run(None, {"x": x}), ours.run(None, {"x": x})
     assert np.allclose(got, want, rtol=1e-5, equal_nan=True), (got, want)
     text = refused(lambda: session(model, partial=1), "fallback")
     print("  partial=1: right; with ONNX Runtime's fallback off:\n    " + text.splitlines()[0])
+    # Nodes of a region that are not neighbours in the graph's order: `left` and `sum` must wait for the determinant, `right` must not.
+    nodes = [
+        helper.make_node("Relu", ["x"], ["a"], "before"),
+        helper.make_node("Det", ["a"], ["b"], "determinant"),
+        helper.make_node("Exp", ["b"], ["c"], "left"),
+        helper.make_node("Abs", ["a"], ["d"], "right"),
+        helper.make_node("Add", ["c", "d"], ["y"], "sum"),
+    ]
+    model = model_of(nodes, [("x", 1, [1, 3, 3])], [("y", 1, [1, 3, 3])])
+    ours, log = logged(lambda: session(model, True, severity=2, partial=1))
+    crossings = [("a", "before", "determinant"), ("b", "determinant", "left"), ("d", "right", "sum")]
+    lines = [f"tensor `{tensor}`: node `{source}` -> node `{to}`" for tensor, source, to in crossings]
+    assert all(part in log for part in ["3 crossings", *lines]), log
+    (want,), (got,) = cpu(model).run(None, {"x": x[:1]}), ours.run(None, {"x": x[:1]})
+    assert np.allclose(got, want, rtol=1e-5), (got, want)
+    print("  two fused nodes around a node of the CPU provider:\n    " + "\n    ".join(lines))
     # The bodies of If stay with the CPU provider.
     branch = [
         helper.make_graph([helper.make_node(op, ["r"], ["z"], op)], op, [], [helper.make_tensor_value_info("z", 1, [2])])

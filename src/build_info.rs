@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::error::counted;
 use crate::{simd, threads};
 
 /// How blocktensor was built and what it runs on. [`build_info`] returns it, and it prints as one line. For a build that is
@@ -94,8 +95,7 @@ impl fmt::Display for BuildInfo {
             Some(engine) => write!(f, "{engine}")?,
             None => f.write_str("without oneDNN")?,
         }
-        let s = if *threads == 1 { "" } else { "s" };
-        write!(f, ", own kernels {simd}, {threads} thread{s}")?;
+        write!(f, ", own kernels {simd}, {}", counted(*threads, "thread"))?;
         if !self.is_optimised() {
             write!(
                 f,

@@ -129,6 +129,8 @@ pub use buffer::{ALIGN, DEFAULT_RECYCLE_LIMIT, recycled_bytes, set_recycle_limit
 pub use build_info::{BuildInfo, EngineInfo, build_info};
 pub use dispatch::register;
 pub use dtype::{DType, Element};
+#[doc(hidden)]
+pub use error::counted;
 pub use error::{
     Call, Complaint, Door, Error, ReorderDenied, Result, Rust, Text, Unsupported, UnsupportedOp,
 };

@@ -5,11 +5,10 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use blocktensor::{Call, StridedTensor, TensorRef, Text};
-use blocktensor_graph::{Dim, Error as GraphError, Graph, Plan, PlanOptions, Sizes};
+use blocktensor::StridedTensor;
+use blocktensor_graph::{Dim, Graph, Layouts, Plan, PlanOptions, Sizes};
 
 use crate::handles::{self, Object, bt_handle, give};
-use crate::plan::unmeasured_layouts;
 use crate::status::{Failure, array, bt_status, c_string, guard_model, place, string};
 use crate::values::{Port, bt_value_info, check_room, read_inputs, write_list, write_objects};
 
@@ -34,7 +33,8 @@ impl Model {
 
     /// The plan for inputs of these sizes. It is made without the lock: threads that need a new one at once make one each.
     fn plan_for(&self, inputs: &[&StridedTensor]) -> Result<Arc<Plan>, Failure> {
-        let sizes = self.sizes_of(inputs)?;
+        let given: Vec<_> = inputs.iter().map(|x| (x.dtype(), x.dims())).collect();
+        let sizes = self.graph.sizes_of(&given)?;
         let last = || self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, plan)) = last().as_ref().filter(|(of, _)| *of == sizes) {
             return Ok(Arc::clone(plan));
@@ -45,46 +45,11 @@ impl Model {
         drop(before);
         Ok(plan)
     }
+}
 
-    /// The numbers that these inputs give to the model's named sizes.
-    fn sizes_of(&self, inputs: &[&StridedTensor]) -> Result<Sizes, Failure> {
-        let invalid = |what: String, got: String, rule: String, remedy: Text| {
-            Failure::from(GraphError::Invalid { what, got, rule: rule.into(), remedy })
-        };
-        if inputs.len() != self.inputs.len() {
-            let names: Vec<String> = self.graph.inputs().map(|(name, ..)| format!("`{name}`")).collect();
-            let count = inputs.len();
-            let got = format!("{count} tensor{}", if count == 1 { "" } else { "s" });
-            let rule = format!("the inputs are {}", names.join(", "));
-            return Err(invalid("inputs".to_string(), got, rule, "pass one for each".into()));
-        }
-        let mut sizes = Sizes::new();
-        for ((name, of, dims), x) in self.graph.inputs().zip(inputs) {
-            let mut fits = x.dtype() == of.dtype() && x.dims().len() == dims.len();
-            for (dim, &got) in dims.iter().zip(x.dims()) {
-                match dim {
-                    Dim::Size(size) => fits &= *size == got,
-                    Dim::Named(size) => {
-                        let known = sizes.iter().find(|(known, _)| known == size).map(|(_, number)| number);
-                        match known {
-                            Some(number) => fits &= number == got,
-                            None => sizes = sizes.with(size, got),
-                        }
-                    }
-                }
-            }
-            if !fits {
-                let got = TensorRef::Strided(x).describe();
-                let known: String = sizes.iter().map(|(name, size)| format!(", {name} = {size}")).collect();
-                let rule = format!("the model takes {} {}{known}", of.dtype(), list(dims));
-                let convert = Text::from("convert it with ") + Call::ToDType(of.dtype().name());
-                let is_dtype = x.dtype() == of.dtype();
-                let remedy = if is_dtype { "pass a tensor of these sizes".into() } else { convert };
-                return Err(invalid(format!("input `{name}`"), got, rule, remedy));
-            }
-        }
-        Ok(sizes)
-    }
+/// The layouts of the plans that `bt_model_run` makes: measuring would take too long there.
+fn unmeasured_layouts() -> Layouts {
+    if cfg!(feature = "onednn") { Layouts::Blocked } else { Layouts::Nchw }
 }
 
 fn list(dims: &[Dim]) -> String {

@@ -45,11 +45,6 @@ pub struct bt_named_size {
     pub size: i64,
 }
 
-/// The layouts of the plans that `bt_model_run` makes: measuring would take too long there.
-pub(crate) fn unmeasured_layouts() -> Layouts {
-    if cfg!(feature = "onednn") { Layouts::Blocked } else { Layouts::Nchw }
-}
-
 fn layouts(op: &'static str, name: &str) -> Result<Layouts> {
     Layouts::ALL.into_iter().find(|l| l.name() == name).ok_or_else(|| {
         let names = Layouts::ALL.map(Layouts::name).join(", ");

@@ -12,7 +12,7 @@ use std::fmt::{self, Write};
 
 pub use call::Call;
 pub use cause::Cause;
-pub use text::{Door, Rust, Text};
+pub use text::{Door, Rust, Text, counted};
 
 /// `Result` with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -66,6 +66,11 @@ impl Text {
     }
 }
 
+/// "1 tensor", "2 tensors".
+pub fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 fn quoted(call: &Call) -> String {
     format!("`{call}`")
 }
@@ -131,6 +136,11 @@ mod tests {
         fn call(&self, call: &Call) -> String {
             call.to_string().to_uppercase()
         }
+    }
+
+    #[test]
+    fn one_is_singular() {
+        assert_eq!([0, 1, 2].map(|n| counted(n, "tensor")), ["0 tensors", "1 tensor", "2 tensors"]);
     }
 
     #[test]

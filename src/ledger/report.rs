@@ -4,6 +4,7 @@ use std::fmt::{Display, Formatter, Write};
 use std::time::Duration;
 
 use super::{Cause, Ledger, ReorderRecord};
+use crate::error::counted;
 
 /// Two reorders, one of which is redundant.
 #[derive(Clone, Copy, Debug)]
@@ -107,8 +108,7 @@ impl Display for Ledger {
     /// Prints one line of counts, then a line for each reorder, kernel run and change of format. `{:#}` omits the kernel
     /// runs.
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-        write!(f, "{}", plural(self.reorders.len(), "reorder"))?;
+        write!(f, "{}", counted(self.reorders.len(), "reorder"))?;
         let causes = [Cause::Call, Cause::Packing, Cause::DenseCopy, Cause::Internal, Cause::Fallback];
         let counts = causes.map(|c| (c, self.reorders.iter().filter(|r| r.cause == c).count()));
         let counts: Vec<String> =
@@ -116,7 +116,7 @@ impl Display for Ledger {
         if !counts.is_empty() {
             write!(f, " ({})", counts.join(", "))?;
         }
-        writeln!(f, ", {}", plural(self.runs.len(), "kernel run"))?;
+        writeln!(f, ", {}", counted(self.runs.len(), "kernel run"))?;
         for r in &self.reorders {
             writeln!(
                 f,

@@ -3,7 +3,7 @@
 pub(crate) use crate::layout::either::SourceLayout;
 
 use crate::dtype::DType;
-use crate::error::{Call, Result, Text, fail};
+use crate::error::{Call, Result, Text, counted, fail};
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
@@ -127,7 +127,7 @@ impl Source {
 
 impl std::fmt::Display for Source {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let s = if self.threads == 1 { "" } else { "s" };
-        write!(f, "{} {} {} on {} thread{s}", self.dims, self.dtype, self.layout_name(), self.threads)
+        let threads = counted(self.threads, "thread");
+        write!(f, "{} {} {} on {threads}", self.dims, self.dtype, self.layout_name())
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use blocktensor::{StridedTensor, memory};
-use blocktensor_graph::{Dim, ElementType, Sizes};
+use blocktensor_graph::{Dim, ElementType, Misfit, Sizes};
 
 use crate::args::Inputs;
 use crate::array::{Array, Values};
@@ -117,7 +117,7 @@ pub fn gather(given: &Inputs, option: &str, source: &Source, sizes: Sizes) -> Re
     }
     for slot in &mut slots {
         if let Some(path) = slot.picture.take() {
-            let want: Vec<Option<usize>> = slot.dims.iter().map(|dim| number(dim, &sizes)).collect();
+            let want: Vec<Option<usize>> = slot.dims.iter().map(|dim| sizes.number(dim)).collect();
             if slot.of != ElementType::F32 {
                 return Err(Failure::file(
                     OPTION,
@@ -276,44 +276,22 @@ fn unify(slot: &Slot<'_>, dims: &[usize], from: &str, mut sizes: Sizes) -> Resul
         let text = format!("{from}: it has the sizes {dims:?}, and the {}; {remedy}", slot.text());
         Err(Failure::usage(OPTION, text))
     };
-    if dims.len() + 1 == slot.dims.len() {
-        return bad("add the first axis (in NumPy `x[None]`)");
-    }
-    if dims.len() != slot.dims.len() {
-        return bad("pass as many axes as the model has");
-    }
     let before = sizes.clone();
-    for (dim, &size) in slot.dims.iter().zip(dims) {
-        match number(dim, &sizes) {
-            Some(number) if number == size => {}
-            Some(_) => {
-                return match dim {
-                    Dim::Size(_) => bad("change the file, or export the model with open sizes"),
-                    Dim::Named(name) if number(dim, &before).is_none() => {
-                        bad(&format!("pass a file where all axes called `{name}` have one size"))
-                    }
-                    Dim::Named(name) => {
-                        let number = number(dim, &sizes).unwrap_or(0);
-                        bad(&format!(
-                            "`{name}` is {number} already, from --size or another input; make them agree"
-                        ))
-                    }
-                };
-            }
-            None => {
-                if let Dim::Named(name) = dim {
-                    sizes = sizes.with(name, size);
-                }
-            }
+    match sizes.take(&slot.dims, dims) {
+        Ok(()) => Ok(sizes),
+        Err(Misfit::Rank) if dims.len() + 1 == slot.dims.len() => {
+            bad("add the first axis (in NumPy `x[None]`)")
         }
-    }
-    Ok(sizes)
-}
-
-fn number(dim: &Dim, sizes: &Sizes) -> Option<usize> {
-    match dim {
-        Dim::Size(size) => Some(*size),
-        Dim::Named(name) => sizes.iter().find(|(other, _)| other == name).map(|(_, size)| size),
+        Err(Misfit::Rank) => bad("pass as many axes as the model has"),
+        Err(Misfit::Axis(axis)) => match (&slot.dims[axis], before.number(&slot.dims[axis])) {
+            (Dim::Size(_), _) => bad("change the file, or export the model with open sizes"),
+            (Dim::Named(name), None) => {
+                bad(&format!("pass a file where all axes called `{name}` have one size"))
+            }
+            (Dim::Named(name), Some(number)) => {
+                bad(&format!("`{name}` is {number} already, from --size or another input; make them agree"))
+            }
+        },
     }
 }
 
@@ -339,7 +317,7 @@ fn open_size(slot: &Slot<'_>, dim: &Dim) -> Failure {
 
 /// The sizes of an input that gets random numbers.
 fn random_dims(slot: &Slot<'_>, option: &str, sizes: &Sizes) -> Result<Vec<usize>> {
-    let dims = slot.dims.iter().map(|dim| number(dim, sizes).ok_or_else(|| open_size(slot, dim)));
+    let dims = slot.dims.iter().map(|dim| sizes.number(dim).ok_or_else(|| open_size(slot, dim)));
     let dims = dims.collect::<Result<Vec<usize>>>()?;
     if let ElementType::Int(_) | ElementType::Byte = slot.of {
         let text = format!(

@@ -291,9 +291,7 @@ pub fn sizes(model: &Model, open: &[&str]) -> Result<Sizes> {
 pub fn check_sizes(inputs: &[Input<'_>], sizes: &Sizes) -> Result<()> {
     for (name, _, dims) in inputs {
         for dim in dims {
-            if let Dim::Named(open) = dim
-                && !sizes.iter().any(|(given, _)| given == open)
-            {
+            if let (Dim::Named(open), None) = (dim, sizes.number(dim)) {
                 let dims = dims_text(dims);
                 let text = format!(
                     "the model leaves the size `{open}` of its input `{name}` {dims} open; pass `--size {}=1`",

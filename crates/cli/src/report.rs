@@ -1,6 +1,6 @@
 //! What the commands print, as JSON and as text.
 
-use blocktensor::shown_path;
+use blocktensor::{counted, shown_path};
 use blocktensor_graph::{Plan, Reorder};
 use serde::Serialize;
 
@@ -150,11 +150,11 @@ impl Reorders {
     }
 
     fn text(&self) -> String {
-        let s = if self.count == 1 { "" } else { "s" };
+        let reorders = counted(self.count, "reorder");
         match (self.count, self.in_kernels) {
             (0, _) => "no reorders".to_string(),
-            (n, 0) => format!("{n} reorder{s} ({} bytes)", self.bytes),
-            (n, inside) => format!("{n} reorder{s}, {inside} of them inside kernels ({} bytes)", self.bytes),
+            (_, 0) => format!("{reorders} ({} bytes)", self.bytes),
+            (_, inside) => format!("{reorders}, {inside} of them inside kernels ({} bytes)", self.bytes),
         }
     }
 }

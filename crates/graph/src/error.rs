@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use blocktensor::{Door, Rust, Text};
+use blocktensor::{Door, Rust, Text, counted};
 
 /// The result of a call of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -103,6 +103,16 @@ impl Error {
     }
 }
 
+/// What came, and the rule, where there are more or fewer tensors than inputs or outputs.
+pub(crate) fn other_count<'a>(
+    count: usize,
+    what: &str,
+    names: impl Iterator<Item = &'a str>,
+) -> (String, String) {
+    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    (counted(count, "tensor"), format!("the {what} are {}", names.join(", ")))
+}
+
 /// One node that cannot run, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
@@ -127,8 +137,7 @@ impl fmt::Display for Missing {
 }
 
 fn missing_text(nodes: &[Missing], computable: &[String]) -> String {
-    let count = nodes.len();
-    let mut text = format!("{count} node{} cannot run:", if count == 1 { "" } else { "s" });
+    let mut text = format!("{} cannot run:", counted(nodes.len(), "node"));
     for node in nodes {
         text += &format!("\n  {node}");
     }

@@ -49,10 +49,10 @@ pub use expand::{Expand, Expansion};
 pub use graph::{Graph, Outcome, ValueId};
 pub use integers::{IntegerFunction, broadcast_dims};
 pub use network::{Network, Node, Tensor, TensorId, Value};
-pub use partition::partition;
+pub use partition::{partition, schedule};
 pub use passes::{Pass, PassReport};
 pub use plan::{
     CandidateMeasurement, Errors, Layouts, Measurements, NodeMeasurement, OutputError, Plan, PlanOptions,
     Profiles, Reorder, StepError, StepInfo, StepKind, StepTensor,
 };
-pub use sizes::{Dim, Sizes};
+pub use sizes::{Dim, Misfit, Sizes};

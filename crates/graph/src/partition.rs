@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 /// The nodes are in an order in which each comes after those that it reads. `reads[i]` names the nodes whose results node `i` reads,
 /// and `runs[i]` says whether it runs here. Each node that does is in one region. A region is connected and convex: no path leaves it
 /// and comes back, so that it can run at once, and regions do not wait for each other in a circle. None can be joined with a
-/// neighbour: regions are as large as they can be made. They come in an order in which they can run, their nodes in the graph's.
+/// neighbour: regions are as large as they can be made. A graph of which all nodes run is one region, connected or not. They come in an order in which they can run, their nodes in the graph's.
 ///
 /// ```
 /// // 0 -> 1 -> 2 -> 4, and 0 -> 3 -> 4. The host runs 2: what reads its result waits for it, and 3 need not.
@@ -19,8 +19,21 @@ use std::collections::BTreeSet;
 /// # Panics
 /// If the lists differ in length, or a node reads one that does not come before it.
 pub fn partition(reads: &[impl AsRef<[usize]>], runs: &[bool]) -> Vec<Vec<usize>> {
+    let mut parts = schedule(reads, runs);
+    parts.retain(|part| runs[part[0]]);
+    parts
+}
+
+/// The regions of [`partition`], and each node of the host alone, in an order in which all of them can run.
+///
+/// # Panics
+/// As [`partition`].
+pub fn schedule(reads: &[impl AsRef<[usize]>], runs: &[bool]) -> Vec<Vec<usize>> {
     assert_eq!(reads.len(), runs.len(), "one list and one answer for each node");
     let mut parts = Parts::new(reads, runs);
+    if runs.iter().all(|&runs| runs) {
+        return if runs.is_empty() { vec![] } else { vec![(0..runs.len()).collect()] };
+    }
     while let Some((into, from)) = parts.joinable() {
         parts.join(into, from);
     }
@@ -97,17 +110,15 @@ impl<'a> Parts<'a> {
         self.readers[into].remove(&into);
     }
 
-    /// The regions, each after those that it waits for.
+    /// The parts, each after those that it waits for.
     fn in_order(&self) -> Vec<Vec<usize>> {
         let mut waits = vec![0usize; self.of.len()];
         self.readers.iter().flatten().for_each(|&part| waits[part] += 1);
         let mut open: BTreeSet<usize> =
             (0..self.of.len()).filter(|&part| self.of[part] == part && waits[part] == 0).collect();
-        let mut regions = Vec::new();
+        let mut parts = Vec::new();
         while let Some(part) = open.pop_first() {
-            if self.runs[part] {
-                regions.push((0..self.of.len()).filter(|&i| self.of[i] == part).collect());
-            }
+            parts.push((0..self.of.len()).filter(|&i| self.of[i] == part).collect());
             for &reader in &self.readers[part] {
                 waits[reader] -= 1;
                 if waits[reader] == 0 {
@@ -115,13 +126,13 @@ impl<'a> Parts<'a> {
                 }
             }
         }
-        regions
+        parts
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::partition;
+    use super::{partition, schedule};
 
     /// All pairs of which the second can be reached from the first.
     fn reach(reads: &[Vec<usize>]) -> Vec<Vec<bool>> {
@@ -180,7 +191,16 @@ mod tests {
             let reach = reach(&reads);
             assert!(regions.iter().all(|region| is_convex(region, &reach)), "{reads:?} {runs:?} {regions:?}");
             assert!(runs_to_the_end(&regions, &reads), "{reads:?} {runs:?} {regions:?}");
-            // In this order: what a region reads of other regions has run.
+            // In this order: what a part reads of other parts has run.
+            let mut done = vec![false; n];
+            for part in schedule(&reads, &runs) {
+                assert!(
+                    part.iter().all(|&i| reads[i].iter().all(|j| done[*j] || part.contains(j))),
+                    "{part:?}"
+                );
+                part.iter().for_each(|&i| done[i] = true);
+            }
+            assert!(done.iter().all(|done| *done));
             for (k, region) in regions.iter().enumerate() {
                 let later: Vec<usize> = regions[k + 1..].iter().flatten().copied().collect();
                 assert!(!region.iter().any(|&i| later.iter().any(|&j| reach[j][i])), "{regions:?}");
@@ -203,6 +223,13 @@ mod tests {
             largest = largest.max(regions.iter().map(Vec::len).max().unwrap_or(0));
         }
         assert!(counts > 3000 && largest > 8, "{counts} regions, the largest has {largest} nodes");
+    }
+
+    #[test]
+    fn a_graph_that_runs_whole_is_one_region() {
+        assert_eq!(partition(&[vec![], vec![], vec![0]], &[true; 3]), [[0, 1, 2]]);
+        assert_eq!(partition(&[vec![], vec![], vec![0]], &[true, true, false]), [[0], [1]]);
+        assert!(partition(&[] as &[Vec<usize>], &[]).is_empty());
     }
 
     /// A chain of which every tenth node is the host's, and many branches: quick on graphs of the usual sizes.

@@ -36,6 +36,15 @@ impl fmt::Display for Dim {
     }
 }
 
+/// Why a tensor's sizes are not those of an input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misfit {
+    /// It has another number of axes.
+    Rank,
+    /// The size of this axis is another.
+    Axis(usize),
+}
+
 /// Numbers for the names among a graph's sizes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Sizes(BTreeMap<String, usize>);
@@ -57,17 +66,44 @@ impl Sizes {
         self.0.iter().map(|(name, size)| (name.as_str(), *size))
     }
 
+    /// The number of a size, if it has one.
+    pub fn number(&self, dim: &Dim) -> Option<usize> {
+        match dim {
+            Dim::Size(size) => Some(*size),
+            Dim::Named(name) => self.0.get(name).copied(),
+        }
+    }
+
+    /// Takes the numbers of names from a tensor's sizes.
+    ///
+    /// # Errors
+    /// The first axis that is another than the model's or than a name's number. The names before it keep the numbers that they got.
+    pub fn take(&mut self, dims: &[Dim], given: &[usize]) -> Result<(), Misfit> {
+        if dims.len() != given.len() {
+            return Err(Misfit::Rank);
+        }
+        for (axis, (dim, &size)) in dims.iter().zip(given).enumerate() {
+            match (self.number(dim), dim) {
+                (None, Dim::Named(name)) => {
+                    self.0.insert(name.clone(), size);
+                }
+                (number, _) if number == Some(size) => {}
+                _ => return Err(Misfit::Axis(axis)),
+            }
+        }
+        Ok(())
+    }
+
     /// The sizes of an input as numbers.
     pub(crate) fn resolve(&self, input: &str, dims: &[Dim]) -> Result<Vec<usize>> {
         dims.iter()
-            .map(|dim| match dim {
-                Dim::Size(size) => Ok(*size),
-                Dim::Named(name) => self.0.get(name).copied().ok_or_else(|| Error::Invalid {
+            .map(|dim| {
+                self.number(dim).ok_or_else(|| Error::Invalid {
                     what: format!("input `{input}`"),
-                    got: format!("the size `{name}` without a number"),
+                    got: format!("the size `{dim}` without a number"),
                     rule: "a plan is made for sizes that are numbers".into(),
-                    remedy: Text::from("give it one: ") + Call::PlanSize(name.to_string()),
-                }),
+                    remedy: Text::from("give it one: ") + Call::PlanSize(dim.to_string()),
+                })
             })
             .collect()
     }

@@ -11,12 +11,12 @@ use blocktensor::{DType, Foreign, StridedTensor};
 use memmap2::Mmap;
 
 use crate::error::{Error, Result};
-use crate::tensor::words;
+use crate::lists::words;
 
 /// The f32 tensor of these sizes whose elements are the bytes, in little-endian order.
 pub(crate) fn tensor(mut bytes: Vec<u8>, dims: &[usize]) -> Result<StridedTensor> {
     let sizes: Option<Vec<i64>> = dims.iter().map(|&d| i64::try_from(d).ok()).collect();
-    let count = crate::tensor::numel(dims).and_then(|n| n.checked_mul(size_of::<f32>()));
+    let count = crate::lists::numel(dims).and_then(|n| n.checked_mul(size_of::<f32>()));
     let data = bytes.as_mut_ptr();
     let is_aligned = data.cast::<f32>().is_aligned();
     match sizes {
@@ -60,7 +60,7 @@ impl Maps {
                 map
             }
         };
-        let bytes = crate::tensor::numel(dims).and_then(|n| n.checked_mul(size_of::<f32>()));
+        let bytes = crate::lists::numel(dims).and_then(|n| n.checked_mul(size_of::<f32>()));
         let sizes: Option<Vec<i64>> = dims.iter().map(|&d| i64::try_from(d).ok()).collect();
         let start = usize::try_from(offset).ok();
         let part = start.zip(bytes).and_then(|(start, bytes)| map.get(start..start.checked_add(bytes)?));

@@ -4,7 +4,6 @@ use blocktensor_graph::{Constant, Dim, ElementType, Integer};
 use rten_onnx::onnx::{DataType, ValueInfoProto};
 
 use crate::error::{Error, Result};
-use crate::model::check_name;
 
 /// The type of the elements of a tensor, in the words of [`ElementType`].
 pub(crate) fn element_type(value: &ValueInfoProto) -> Option<String> {
@@ -99,4 +98,17 @@ pub(crate) fn input_type(name: &str, input: &ValueInfoProto) -> Result<(ElementT
             _ => Dim::Named(format!("{name}_{axis}")),
         });
     Ok((of, dims.collect()))
+}
+
+/// Names stand in errors of one line, in lists and in plans.
+pub(crate) fn check_name(name: &str) -> Result<()> {
+    if !name.contains(char::is_control) {
+        return Ok(());
+    }
+    Err(Error::invalid(
+        format!("the name {name:?}"),
+        "a control character",
+        "names have none",
+        "rename it, or export the model again",
+    ))
 }

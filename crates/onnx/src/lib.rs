@@ -21,28 +21,31 @@
 //! ```
 
 mod adopt;
+mod data;
 mod declared;
 mod error;
+mod expand;
 mod external;
 mod fold;
 mod host;
 mod importer;
+mod lists;
 mod model;
 mod node;
 mod ops;
 mod reader;
+mod registry;
 mod scan;
 mod show;
 mod sort;
-mod subgraph;
 mod tensor;
 
 pub use error::{Error, Result};
 pub use host::{HostModel, HostNode, HostValue, constant_of};
-pub use importer::{Importer, NEWEST_OPSET, OLDEST_OPSET, from_bytes, from_path};
-pub use node::{Attribute, Import, OnnxNode};
+pub use importer::{from_bytes, from_path};
+pub use node::{Attribute, Import, OnnxNode, Subgraph};
+pub use registry::{Importer, NEWEST_OPSET, OLDEST_OPSET};
 pub use show::{is_shown, show};
-pub use subgraph::Subgraph;
 
 /// Compiles the program in docs/models.md.
 #[cfg(doctest)]

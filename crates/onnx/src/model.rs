@@ -14,9 +14,8 @@ use crate::adopt::Maps;
 use crate::error::{Error, Result};
 use crate::external::External;
 use crate::host::{HostModel, HostNode, HostValue};
-use crate::importer::{Importer, NEWEST_OPSET, OLDEST_OPSET, canonical};
-use crate::node::{Attribute, OnnxNode};
-use crate::subgraph::{Step, Subgraph};
+use crate::node::{Attribute, OnnxNode, Step, Subgraph};
+use crate::registry::{Importer, NEWEST_OPSET, OLDEST_OPSET, canonical};
 use crate::{declared, ops, reader, scan, show, sort, tensor};
 
 /// The newest version of ONNX's file format that is read.
@@ -99,7 +98,7 @@ pub(crate) fn read_host(importer: &Importer, model: HostModel) -> Result<Graph> 
     let reader = Model { importer, external: &External::default(), opsets: opsets_of(sets)? };
     let (mut graph, mut known) = (Graph::new(), HashMap::new());
     for (name, constant) in model.constants {
-        check_name(&name)?;
+        declared::check_name(&name)?;
         known.insert(name.clone(), graph.constant(&name, constant)?);
     }
     for input in &model.inputs {
@@ -110,7 +109,7 @@ pub(crate) fn read_host(importer: &Importer, model: HostModel) -> Result<Graph> 
     for node in model.nodes {
         let name = node.name.clone();
         for text in node.outputs.iter().chain([&name]) {
-            check_name(text)?;
+            declared::check_name(text)?;
         }
         steps.push((name.clone(), reader.step_of(&name, node)?));
     }
@@ -183,7 +182,7 @@ impl Model<'_> {
                     "export the model again",
                 ));
             }
-            check_name(&name)?;
+            declared::check_name(&name)?;
             list.push((name, tensor::constant(&what, &mut tensor, self.external)?));
         }
         Ok(list)
@@ -204,7 +203,7 @@ impl Model<'_> {
                 _ => format!("{op}_{i}"),
             };
             for text in node.output.iter().chain([&name]) {
-                check_name(text)?;
+                declared::check_name(text)?;
             }
             let step = self.step(&name, node)?;
             steps.push((name, step));
@@ -447,17 +446,4 @@ fn name_of(of: AttributeType) -> String {
         .iter()
         .find(|(known, _)| *known == of)
         .map_or_else(|| of.0.to_string(), |(_, name)| name.to_string())
-}
-
-/// Names stand in errors of one line, in lists and in plans.
-pub(crate) fn check_name(name: &str) -> Result<()> {
-    if !name.contains(char::is_control) {
-        return Ok(());
-    }
-    Err(Error::invalid(
-        format!("the name {name:?}"),
-        "a control character",
-        "names have none",
-        "rename it, or export the model again",
-    ))
 }

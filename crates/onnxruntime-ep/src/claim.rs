@@ -1,8 +1,9 @@
-//! Which nodes of a graph run here: regions of consecutive nodes in an order in which they can run.
+//! Which nodes of a graph run here, as which regions.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use blocktensor_graph::{Constant, Dim, Graph, Outcome, Sizes};
+use blocktensor::counted;
+use blocktensor_graph::{Constant, Dim, Graph, Outcome, Sizes, partition};
 use blocktensor_onnx::{HostModel, HostNode, HostValue, Importer};
 
 use crate::failure::Result;
@@ -36,6 +37,13 @@ pub(crate) struct Node {
     pub(crate) reason: Option<String>,
 }
 
+impl Node {
+    /// What it and the graphs inside read.
+    fn takes(&self) -> impl Iterator<Item = &str> {
+        self.read.inputs.iter().chain(&self.implicit).map(String::as_str).filter(|name| !name.is_empty())
+    }
+}
+
 /// What runs here, and what does not, with the reasons.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Claims {
@@ -65,25 +73,49 @@ impl Model {
 
     /// The nodes that run here. Without `partial` the search ends where some do not: the caller refuses the model.
     pub(crate) fn claims(&self, partial: bool) -> Claims {
-        let mut left: HashMap<usize, String> = HashMap::new();
-        let mut regions = Vec::new();
-        let mut open = runs((0..self.nodes.len()).filter(|&i| !self.nodes[i].is_taken));
-        while let Some(run) = open.pop() {
-            let missing = self.missing(&run);
-            if missing.is_empty() {
-                regions.push(run);
-                continue;
-            }
-            let missing: HashMap<usize, String> = missing.into_iter().collect();
-            if partial {
-                open.extend(runs(run.into_iter().filter(|i| !missing.contains_key(i))));
-            }
+        let reads = self.reads();
+        let mut runs: Vec<bool> = self.nodes.iter().map(|node| !node.is_taken).collect();
+        let mut left = BTreeMap::new();
+        loop {
+            let regions = partition(&reads, &runs);
+            let missing: Vec<_> = regions.iter().flat_map(|region| self.missing(region)).collect();
+            let ends = missing.is_empty() || !partial;
+            missing.iter().for_each(|&(i, _)| runs[i] = false);
             left.extend(missing);
+            if ends {
+                return Claims { regions, left: left.into_iter().collect() };
+            }
         }
-        regions.sort_unstable();
-        let mut left: Vec<_> = left.into_iter().collect();
-        left.sort_unstable();
-        Claims { regions, left }
+    }
+
+    /// For each node those whose results it reads.
+    fn reads(&self) -> Vec<Vec<usize>> {
+        let makers = self.makers();
+        let of = |node: &Node| node.takes().filter_map(|name| makers.get(name).copied()).collect();
+        self.nodes.iter().map(of).collect()
+    }
+
+    /// The node that computes each value.
+    fn makers(&self) -> HashMap<&str, usize> {
+        let named = |i: usize| self.nodes[i].read.outputs.iter().filter(|name| !name.is_empty());
+        (0..self.nodes.len()).flat_map(|i| named(i).map(move |name| (name.as_str(), i))).collect()
+    }
+
+    /// The tensors that leave a region or come into one: name, the node that makes it, and the first that reads it on the other side.
+    fn crossings(&self, regions: &[Vec<usize>]) -> Vec<(&str, usize, usize)> {
+        let region = |i: usize| regions.iter().position(|region| region.contains(&i));
+        let region: Vec<Option<usize>> = (0..self.nodes.len()).map(region).collect();
+        let (makers, mut seen, mut crossings) = (self.makers(), HashSet::new(), Vec::new());
+        for (to, node) in self.nodes.iter().enumerate() {
+            for name in node.takes() {
+                let Some(&from) = makers.get(name) else { continue };
+                let alone = region[to].is_none().then_some(to);
+                if region[from] != region[to] && seen.insert((name, region[to], alone)) {
+                    crossings.push((name, from, to));
+                }
+            }
+        }
+        crossings
     }
 
     /// A node that the provider may have: one without graphs inside, where there is one.
@@ -92,7 +124,7 @@ impl Model {
         free().find(|&i| !self.nodes[i].has_graphs).or_else(|| free().next())
     }
 
-    /// The list of nodes that cannot run, for people.
+    /// The nodes that cannot run, for people.
     pub(crate) fn listed(&self, left: &[(usize, String)]) -> String {
         let line = |(i, reason): &(usize, String)| {
             let node = &self.nodes[*i].read;
@@ -100,6 +132,18 @@ impl Model {
             format!("\n  node `{}`: {domain}{}: {reason}", node.name, node.op_type)
         };
         left.iter().map(line).collect()
+    }
+
+    /// The crossings between these regions and all other nodes, for people.
+    pub(crate) fn listed_crossings(&self, regions: &[Vec<usize>]) -> String {
+        let name = |i: usize| &self.nodes[i].read.name;
+        let line = |&(tensor, from, to): &(&str, usize, usize)| {
+            format!("\n  tensor `{tensor}`: node `{}` -> node `{}`", name(from), name(to))
+        };
+        let crossings = self.crossings(regions);
+        let lines: String = crossings.iter().map(line).collect();
+        let colon = if lines.is_empty() { "" } else { ":" };
+        format!("{} into and out of fused nodes{colon}{lines}", counted(crossings.len(), "crossing"))
     }
 
     /// Those of the nodes that cannot run as one region, and why.
@@ -216,18 +260,6 @@ impl Model {
     }
 }
 
-/// Maximal runs of consecutive numbers.
-fn runs(numbers: impl Iterator<Item = usize>) -> Vec<Vec<usize>> {
-    let mut runs: Vec<Vec<usize>> = Vec::new();
-    for i in numbers {
-        match runs.last_mut() {
-            Some(run) if run.last() == Some(&i.wrapping_sub(1)) => run.push(i),
-            _ => runs.push(vec![i]),
-        }
-    }
-    runs
-}
-
 /// A number for each named size: `first` where it is a first axis, else `others`.
 fn sizes(graph: &Graph, first: usize, others: usize) -> Sizes {
     let mut sizes = Sizes::new();
@@ -243,18 +275,27 @@ fn sizes(graph: &Graph, first: usize, others: usize) -> Sizes {
 mod tests {
     use super::*;
 
+    /// A chain.
     fn model(ops: &[&str]) -> Model {
+        let reads: Vec<[usize; 1]> = (0..ops.len()).map(|i| [i]).collect();
+        let nodes: Vec<(&str, &[usize])> =
+            ops.iter().zip(&reads).map(|(op, reads)| (*op, &reads[..])).collect();
+        graph(&nodes)
+    }
+
+    /// Nodes with the numbers of the values that they read: 0 is the input, `i + 1` the result of node `i`.
+    fn graph(nodes: &[(&str, &[usize])]) -> Model {
         let mut model = Model { opsets: vec![(String::new(), 17)], ..Model::default() };
         let name = |i: usize| format!("v{i}");
-        for i in 0..=ops.len() {
+        for i in 0..=nodes.len() {
             let value =
                 HostValue { name: name(i), data_type: 1, dims: Some(vec![Dim::from("n"), Dim::from(3)]) };
             model.values.insert(name(i), value);
         }
-        for (i, op) in ops.iter().enumerate() {
+        for (i, (op, reads)) in nodes.iter().enumerate() {
             let read = HostNode {
                 op_type: op.to_string(),
-                inputs: vec![name(i)],
+                inputs: reads.iter().map(|&i| name(i)).collect(),
                 outputs: vec![name(i + 1)],
                 ..HostNode::default()
             };
@@ -266,7 +307,7 @@ mod tests {
                 reason: None,
             });
         }
-        model.outputs.insert(name(ops.len()));
+        model.outputs.insert(name(nodes.len()));
         model.name_nodes();
         model
     }
@@ -275,6 +316,12 @@ mod tests {
     fn all_nodes_are_one_region_where_all_run() {
         let claims = model(&["Relu", "Exp", "Relu"]).claims(false);
         assert_eq!((claims.regions, claims.left.len()), (vec![vec![0, 1, 2]], 0));
+    }
+
+    #[test]
+    fn a_whole_model_is_one_region_though_its_parts_are_not_connected() {
+        let nodes: [(&str, &[usize]); 2] = [("Relu", &[0]), ("Exp", &[0])];
+        assert_eq!(graph(&nodes).claims(false).regions, [vec![0, 1]]);
     }
 
     #[test]
@@ -288,6 +335,31 @@ mod tests {
             "{text}"
         );
         assert_eq!(model.claims(false).left.len(), 2);
+    }
+
+    /// 0 -> 1 (`Det`) -> 2 -> 4, and 0 -> 3 -> 4.
+    #[test]
+    fn nodes_of_a_region_need_not_be_neighbours_in_the_order() {
+        let nodes: [(&str, &[usize]); 5] =
+            [("Relu", &[0]), ("Det", &[1]), ("Exp", &[2]), ("Abs", &[1]), ("Add", &[3, 4])];
+        let model = graph(&nodes);
+        let claims = model.claims(true);
+        assert_eq!(claims.regions, [vec![0, 3], vec![2, 4]]);
+        let lines = model.listed_crossings(&claims.regions);
+        let wanted = "3 crossings into and out of fused nodes:\n  tensor `v1`: node `Relu -> v1` -> node `Det -> v2`\n  \
+                      tensor `v2`: node `Det -> v2` -> node `Exp -> v3`\n  tensor `v4`: node `Abs -> v4` -> node `Add -> v5`";
+        assert_eq!(lines, wanted);
+    }
+
+    #[test]
+    fn a_tensor_crosses_once_into_each_region_and_each_other_node() {
+        let nodes: [(&str, &[usize]); 5] =
+            [("Det", &[0]), ("Relu", &[1]), ("Add", &[2, 1]), ("Det", &[3]), ("Bernoulli", &[3])];
+        let mut model = graph(&nodes);
+        model.outputs.insert("v4".into());
+        let claims = model.claims(true);
+        assert_eq!(claims.regions, [vec![1, 2]]);
+        assert_eq!(model.crossings(&claims.regions), [("v1", 0, 1), ("v3", 2, 3), ("v3", 2, 4)]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::ptr::null_mut;
 use std::sync::{Mutex, PoisonError};
 
 use blocktensor::ledger::{self, Site};
-use blocktensor::{StridedTensor, check_process};
+use blocktensor::{StridedTensor, check_process, counted};
 use blocktensor_graph::Constant;
 use ort_sys::{
     OrtApiBase, OrtEpDevice, OrtGraph, OrtHardwareDevice, OrtKernelContext, OrtKeyValuePairs, OrtLogger,
@@ -288,17 +288,17 @@ fn claimed(ep: &Ep, model: &Model) -> Result<Vec<Vec<usize>>> {
     if claims.left.is_empty() {
         return Ok(claims.regions);
     }
-    let (count, listed) = (claims.left.len(), model.listed(&claims.left));
-    let nodes = if count == 1 { "node of the model" } else { "nodes of the model" };
+    let (nodes, listed) = (counted(claims.left.len(), "node"), model.listed(&claims.left));
     if options.partial {
-        let text = format!("{NAME} leaves {count} {nodes} to other providers:{listed}");
+        let crossings = model.listed_crossings(&claims.regions);
+        let text = format!("{NAME} leaves {nodes} of the model to other providers:{listed}\n{crossings}");
         // SAFETY: the logger is the session's, and lives as long as the provider.
         unsafe { ep.ort.warn(ep.logger, &text) }?;
         return Ok(claims.regions);
     }
     let remedy =
         "export the model without them, or set the option `partial` to 1 to leave them to other providers";
-    Err(Failure::other(format!("{NAME}: {count} {nodes} cannot run:{listed}\n{remedy}")))
+    Err(Failure::other(format!("{NAME}: {nodes} of the model cannot run:{listed}\n{remedy}")))
 }
 
 unsafe extern "system" fn compile(

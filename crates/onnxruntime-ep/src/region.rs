@@ -38,8 +38,8 @@ impl Region {
         let graph = Importer::new().from_host(model)?;
         let region = Region { name, graph, options, places, plans: Mutex::default() };
         if region.graph.named_sizes().is_empty() {
-            let sizes = |dims: &[Dim]| dims.iter().filter_map(size).collect();
-            region.plan_for(&region.graph.inputs().map(|(_, _, dims)| sizes(dims)).collect::<Shapes>())?;
+            let numbers = |dims: &[Dim]| dims.iter().filter_map(|dim| Sizes::new().number(dim)).collect();
+            region.plan_for(&region.graph.inputs().map(|(_, _, dims)| numbers(dims)).collect::<Shapes>())?;
         }
         Ok(region)
     }
@@ -74,41 +74,11 @@ impl Region {
         made
     }
 
-    /// The numbers of the named sizes.
+    /// The numbers of the named sizes. ONNX Runtime has checked the dtypes.
     fn sizes(&self, shapes: &[Vec<usize>]) -> Result<Sizes> {
-        let mut sizes = Sizes::new();
-        for ((name, _, dims), shape) in self.graph.inputs().zip(shapes) {
-            let refused = || {
-                let dims: Vec<String> = dims.iter().map(Dim::to_string).collect();
-                let rule = format!("the model says that it is [{}]", dims.join(", "));
-                let text =
-                    format!("{}, input `{name}`: got {shape:?}; {rule}; pass such a tensor", self.name);
-                Failure::invalid(text)
-            };
-            if dims.len() != shape.len() {
-                return Err(refused());
-            }
-            for (dim, &number) in dims.iter().zip(shape) {
-                match dim {
-                    Dim::Size(size) if *size != number => return Err(refused()),
-                    Dim::Size(_) => {}
-                    Dim::Named(name) => {
-                        if sizes.iter().any(|(known, other)| known == name && other != number) {
-                            return Err(refused());
-                        }
-                        sizes = sizes.with(name, number);
-                    }
-                }
-            }
-        }
-        Ok(sizes)
-    }
-}
-
-fn size(dim: &Dim) -> Option<usize> {
-    match dim {
-        Dim::Size(size) => Some(*size),
-        Dim::Named(_) => None,
+        let of = self.graph.inputs().map(|(_, of, _)| of.dtype());
+        let given: Vec<_> = of.zip(shapes.iter().map(Vec::as_slice)).collect();
+        self.graph.sizes_of(&given).map_err(|e| Failure::invalid(e.to_string()).at(&self.name))
     }
 }
 

@@ -338,6 +338,12 @@ pub(crate) fn check_options(
     options_of("plan", layouts, threads, profiles).map(|_| ()).map_err(|e| e.raise(py))
 }
 
+/// The nodes that run as one plan each, and those that stay with PyTorch, each alone, in an order in which all can run.
+#[pyfunction]
+pub(crate) fn schedule(reads: Vec<Vec<usize>>, runs: Vec<bool>) -> Vec<Vec<usize>> {
+    blocktensor_graph::schedule(&reads, &runs)
+}
+
 /// Reads an ONNX model, with the data that it keeps in other files of its folder.
 #[pyfunction]
 pub(crate) fn load_onnx(py: Python<'_>, path: FilePath) -> PyResult<PyModel> {

@@ -65,6 +65,7 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(scopes::budget, m)?)?;
     m.add_function(wrap_pyfunction!(graph::load_onnx, m)?)?;
     m.add_function(wrap_pyfunction!(graph::check_options, m)?)?;
+    m.add_function(wrap_pyfunction!(graph::schedule, m)?)?;
     m.add_function(wrap_pyfunction!(plan::load_plan, m)?)?;
     m.add_function(wrap_pyfunction!(packed::pack_conv, m)?)?;
     m.add_function(wrap_pyfunction!(packed::pack_conv_transpose, m)?)?;

@@ -1,7 +1,9 @@
 //! Packed weights: reordered once for the kernel that runs them.
 
 use blocktensor::dispatch;
-use blocktensor::{Layout, Operand, Operator, PackedLinear, PackedOp, Source, StridedTensor, TensorRef};
+use blocktensor::{
+    Layout, Operand, Operator, PackedLinear, PackedOp, Source, StridedTensor, TensorRef, counted,
+};
 use blocktensor_door::{Norm, Request};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -37,7 +39,7 @@ impl PyPacked {
         released(py, op, || {
             let names = self.operator.inputs();
             if names.len() != tensors.len() {
-                let got = format!("{} tensors", tensors.len());
+                let got = counted(tensors.len(), "tensor");
                 let rule = format!("these packed weights take {}", names.join(", "));
                 return Err(invalid(op, "residual", got, rule, "pass one tensor for each"));
             }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use blocktensor::{PackedFile, StridedTensor, Tensor, TensorDesc};
+use blocktensor::{PackedFile, StridedTensor, Tensor, TensorDesc, counted};
 use blocktensor_graph::{ElementType, Plan, Profiles};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyMapping, PyString, PyTuple};
@@ -71,10 +71,7 @@ fn in_order<'py>(
             }
         }
         _ if tensors.len() > names.len() => {
-            return Err(refused(match tensors.len() {
-                1 => "1 tensor".to_string(),
-                count => format!("{count} tensors"),
-            }));
+            return Err(refused(counted(tensors.len(), "tensor")));
         }
         _ => {
             for (name, x) in names.iter().zip(tensors) {
@@ -149,10 +146,9 @@ impl PyPlan {
         };
         let inputs = plan.inputs().zip(plan.input_types()).map(value).collect::<Vec<_>>().join(", ");
         let outputs = plan.outputs().zip(plan.output_types()).map(value).collect::<Vec<_>>().join(", ");
-        let reorders = plan.reorders().len();
-        let s = if reorders == 1 { "" } else { "s" };
+        let reorders = counted(plan.reorders().len(), "reorder");
         let layouts = plan.layouts().name();
-        format!("Plan({inputs} -> {outputs}; {layouts}, {} steps, {reorders} reorder{s})", plan.len())
+        format!("Plan({inputs} -> {outputs}; {layouts}, {} steps, {reorders})", plan.len())
     }
 }
 

@@ -175,6 +175,40 @@ def test_a_partial_plan_leaves_calls_to_pytorch():
         fast.save("nowhere")
 
 
+def called(fast):
+    """The ops of each part of a plan, in the order in which the parts run."""
+    return [[node.target.__name__.split(".")[0] for node in region.calls] for region in fast.plan.regions]
+
+
+def test_a_branch_beside_a_call_of_pytorch_is_in_the_plan_before_it():
+    class Beside(nn.Module):
+        def forward(self, x):
+            y = torch.relu(x)
+            z = torch.special.i0(y)
+            return z * torch.exp(y)
+
+    model = Beside().eval()
+    fast = btt.to_blocked(model, X, partial=True, layouts="nchw")
+    assert called(fast) == [["relu", "exp"], ["special_i0"], ["mul"]]
+    close(fast(X), model(X).detach())
+
+
+def test_nothing_moves_past_a_call_that_draws():
+    class Draws(nn.Module):
+        def forward(self, x):
+            y = torch.relu(x)
+            z = torch.rand_like(y)
+            return z * torch.exp(y) + torch.rand_like(y)
+
+    model = Draws().eval()
+    fast = btt.to_blocked(model, X, partial=True, layouts="nchw")
+    assert called(fast) == [["relu"], ["rand_like"], ["exp", "mul"], ["rand_like"], ["add"]]
+    torch.manual_seed(1)
+    want = model(X).detach()
+    torch.manual_seed(1)
+    close(fast(X), want)
+
+
 def test_control_flow_on_data_is_refused():
     class Branch(nn.Module):
         def forward(self, x):

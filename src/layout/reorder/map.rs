@@ -2,6 +2,7 @@
 
 use crate::layout::blocked::Layout;
 use crate::layout::dims::{Dims, ToDims};
+use crate::layout::loops::continues;
 
 /// What index `i` of one dimension adds to the offset of an element, in **elements**.
 ///
@@ -91,7 +92,7 @@ pub(super) fn of_layout(layout: &Layout, dims: &[usize]) -> Vec<OffsetMap> {
 }
 
 /// The dimensions of a copy. None may be empty. Those of size 1 are dropped, and two are merged when on both sides one
-/// continues the other.
+/// continues the other. No `Loops`: these keep the tensor's order, which the outer loops of a copy follow, and blocked ones between them.
 pub(super) fn copy_dims(dims: &[usize], src: Vec<OffsetMap>, dst: Vec<OffsetMap>) -> Vec<CopyDim> {
     assert!(src.len() == dims.len() && dst.len() == dims.len(), "one map for each of {}", dims.len());
     let mut list: Vec<CopyDim> = dims
@@ -114,8 +115,8 @@ fn mergeable(list: &[CopyDim]) -> Option<(usize, usize)> {
         plain()
             .find(|(i, inner)| {
                 *i != o
-                    && outer.src.stride == inner.src.stride * inner.size
-                    && outer.dst.stride == inner.dst.stride * inner.size
+                    && continues(outer.src.stride, inner.src.stride, inner.size)
+                    && continues(outer.dst.stride, inner.dst.stride, inner.size)
             })
             .map(|(i, _)| (o, i))
     })

@@ -6,6 +6,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 
+use blocktensor::counted;
+
 use super::{Colour, colour, result, time, title};
 use crate::plan::{Plan, StepInfo, StepKind};
 
@@ -86,10 +88,10 @@ impl Plan {
         let inside = self.reorders().iter().filter(|r| r.in_kernel).count();
         let _ = writeln!(
             text,
-            "<text x=\"24\" y=\"28\" font-size=\"16\" font-weight=\"bold\">{} layouts: {} steps{total}</text>\n<text x=\"24\" y=\"47\" fill=\"#444444\">{count} reorder{} ({inside} inside kernels), {:.1} MB; intermediate results take {:.1} MB</text>",
+            "<text x=\"24\" y=\"28\" font-size=\"16\" font-weight=\"bold\">{} layouts: {} steps{total}</text>\n<text x=\"24\" y=\"47\" fill=\"#444444\">{} ({inside} inside kernels), {:.1} MB; intermediate results take {:.1} MB</text>",
             self.layouts().name(),
             steps.len(),
-            if count == 1 { "" } else { "s" },
+            counted(count, "reorder"),
             bytes as f64 / 1e6,
             self.arena_bytes() as f64 / 1e6
         );

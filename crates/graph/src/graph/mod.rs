@@ -1,6 +1,7 @@
 //! `Graph`: a model as it was written.
 
 mod at_sizes;
+mod sizes_of;
 
 pub use at_sizes::Outcome;
 

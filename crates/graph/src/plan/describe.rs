@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use blocktensor::counted;
+
 use super::{Plan, StepKind};
 
 impl fmt::Display for Plan {
@@ -48,8 +50,8 @@ impl fmt::Display for Plan {
             }
         }
         if let Some((count, error)) = self.rounds_otherwise() {
-            let s = if count == 1 { " rounds" } else { "s round" };
-            write!(f, "{count} step{s} otherwise than a direct convolution: ")?;
+            let s = if count == 1 { "s" } else { "" };
+            write!(f, "{} round{s} otherwise than a direct convolution: ", counted(count, "step"))?;
             writeln!(f, "relative error at most {error:.0e}, for normally distributed data")?;
         }
         let in_kernels = self.reorders.iter().filter(|r| r.in_kernel).count();

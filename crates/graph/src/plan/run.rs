@@ -12,7 +12,7 @@ use blocktensor::{
 use super::forms::is_foreign;
 use super::{Memory, Place, Plan, Slot, SlotId, Step, Work};
 use crate::constant::ElementType;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, other_count};
 use crate::stop::Stop;
 
 /// Sees each step of a run before and after it runs. An error ends the run.
@@ -434,17 +434,6 @@ pub(super) fn broken(name: &str) -> Error {
         rule: "a plan computes tensors before it uses them".into(),
         remedy: "report this".into(),
     }
-}
-
-/// What came, and the rule, where there are more or fewer tensors than inputs or outputs.
-pub(super) fn other_count<'a>(
-    count: usize,
-    what: &str,
-    names: impl Iterator<Item = &'a str>,
-) -> (String, String) {
-    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
-    let got = format!("{count} tensor{}", if count == 1 { "" } else { "s" });
-    (got, format!("the {what} are {}", names.join(", ")))
 }
 
 /// The same bytes under the descriptor's strides, which differ only for axes of size 1.

@@ -2,9 +2,9 @@
 
 use blocktensor::{Complaint, MemoryFormat, StridedTensor, Tensor, TensorRef};
 
-use super::run::{Stopper, Watch, broken, other_count};
+use super::run::{Stopper, Watch, broken};
 use super::{Place, Plan, SlotId};
-use crate::error::Result;
+use crate::error::{Result, other_count};
 
 impl Plan {
     /// As [`run`](Self::run), into tensors that are there already: one for each of [`outputs`](Self::outputs), in their order, of

@@ -2,7 +2,7 @@
 
 use blocktensor_graph::{Constant, ElementType, Expansion, Result, Value};
 
-use crate::tensor::collect;
+use crate::lists::collect;
 
 /// Input `i`, which every node has.
 pub(super) fn input<'a>(inputs: &'a [Option<Value>], i: usize, cx: &Expansion<'_>) -> Result<&'a Value> {

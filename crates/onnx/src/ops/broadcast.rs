@@ -4,8 +4,8 @@ use blocktensor_graph::{ElementType, Expansion, IntegerFunction, Result, Value, 
 
 use super::args::{float_input, floats, input, scalar};
 use super::{Op, build, op};
+use crate::lists::collect;
 use crate::node::{Kind, OnnxNode};
-use crate::tensor::collect;
 
 pub(super) const OPS: &[Op] = &[
     op("Add", two_operands, &[]),

@@ -3,8 +3,8 @@
 use blocktensor::StridedTensor;
 use blocktensor_graph::{Constant, ElementType, Expansion, Integer, Param, Result, Value};
 
-use crate::fold::data::Data;
-use crate::tensor::collect;
+use crate::data::Data;
+use crate::lists::collect;
 
 /// Sizes or axes as a parameter.
 pub(super) fn list(values: &[usize]) -> Param {

@@ -8,10 +8,10 @@ use rten_onnx::onnx::DataType;
 
 use super::args::{dims_of, input, int_list, number};
 use super::{Op, build, op};
+use crate::data::{Data, fitting};
 use crate::declared;
-use crate::fold::{self, data::Data};
+use crate::lists::{self, collect, collect_results};
 use crate::node::{Attribute, Kind, OnnxNode};
-use crate::tensor::{self, collect, collect_results};
 
 pub(super) const OPS: &[Op] = &[
     op("Cast", cast, &[("round_mode", Kind::Str), ("saturate", Kind::Int), ("to", Kind::Int)]),
@@ -89,7 +89,7 @@ fn cast(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Re
     };
     let dims = x.dims().to_vec();
     if let (ElementType::Int(_), Some(values)) = (to, constant.as_ints()) {
-        return Ok(vec![fold::fitting(Data { dims, values: collect(values.iter().copied())?, of: to }, cx)?]);
+        return Ok(vec![fitting(Data { dims, values: collect(values.iter().copied())?, of: to }, cx)?]);
     }
     let values = constant.to_f64()?;
     Ok(vec![match to {
@@ -133,10 +133,10 @@ fn constant_of_shape(
     Ok(vec![match node.tensor("value") {
         None => filled(0.0, &dims)?,
         Some(Constant::Int { of, values, .. }) if values.len() == 1 => {
-            Constant::Int { of: *of, dims, values: tensor::filled(count, values[0])? }.into()
+            Constant::Int { of: *of, dims, values: lists::filled(count, values[0])? }.into()
         }
         Some(Constant::Bool { values, .. }) if values.len() == 1 => {
-            Constant::Bool { dims, values: tensor::filled(count, values[0])? }.into()
+            Constant::Bool { dims, values: lists::filled(count, values[0])? }.into()
         }
         Some(Constant::F32(t)) if t.numel() == 1 => {
             filled(t.to_vec::<f32>()?.first().copied().unwrap_or(0.0), &dims)?

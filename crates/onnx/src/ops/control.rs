@@ -6,8 +6,8 @@ use blocktensor_graph::{Expansion, Result, Value};
 
 use super::args::{input, maybe};
 use super::{Op, build, op};
+use crate::node::Subgraph;
 use crate::node::{Attribute, Kind, OnnxNode};
-use crate::subgraph::Subgraph;
 
 pub(super) const OPS: &[Op] = &[
     op("If", branch, &[("else_branch", Kind::Graph), ("then_branch", Kind::Graph)]),

@@ -4,8 +4,8 @@ use blocktensor_graph::{ElementType, Expansion, Result, Value};
 
 use super::args::{float_input, maybe, scalar};
 use super::{Op, broadcast, build, op};
+use crate::lists::filled;
 use crate::node::{Kind, OnnxNode};
-use crate::tensor::filled;
 
 const ALPHA: &[(&str, Kind)] = &[("alpha", Kind::Float)];
 

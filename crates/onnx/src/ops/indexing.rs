@@ -5,8 +5,8 @@ use blocktensor_graph::{Constant, ElementType, Expansion, IntegerFunction, Resul
 
 use super::args::{axis_of, float_input, input};
 use super::{Op, build, op};
+use crate::lists::{CONSTANT, collect_results};
 use crate::node::{Kind, OnnxNode};
-use crate::tensor::{CONSTANT, collect_results};
 
 const AXIS: &[(&str, Kind)] = &[("axis", Kind::Int)];
 

@@ -4,8 +4,8 @@ use blocktensor_graph::{Expansion, Result, Value};
 
 use super::args::{axes_of, float_input, ints_of, maybe, number};
 use super::{Op, build, op};
+use crate::lists::collect;
 use crate::node::{Kind, OnnxNode};
-use crate::tensor::collect;
 
 pub(super) const OPS: &[Op] = &[op("Pad", pad, &[("mode", Kind::Str)])];
 

@@ -5,8 +5,8 @@ use blocktensor_graph::{Expansion, IntegerFunction, Result, Value};
 use super::args::float_input;
 use super::conv::{AutoPad, Window};
 use super::{Op, build, op};
+use crate::lists::collect;
 use crate::node::{Kind, OnnxNode};
-use crate::tensor::collect;
 
 pub(super) const OPS: &[Op] = &[
     op(

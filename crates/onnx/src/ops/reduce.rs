@@ -4,8 +4,8 @@ use blocktensor_graph::{ElementType, Expansion, Result, Value};
 
 use super::args::{axes_of, axis_of, float_input, input, ints_of};
 use super::{Op, build, op};
+use crate::lists::collect;
 use crate::node::{Kind, OnnxNode};
-use crate::tensor::collect;
 
 const REDUCE: &[(&str, Kind)] =
     &[("axes", Kind::Ints), ("keepdims", Kind::Int), ("noop_with_empty_axes", Kind::Int)];

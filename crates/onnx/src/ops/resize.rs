@@ -5,8 +5,8 @@ use blocktensor_graph::{Expansion, Result, Value};
 
 use super::args::{axes_of, float_input, int_list, maybe};
 use super::{Op, build, op};
+use crate::lists::{CONSTANT, collect, filled};
 use crate::node::{Kind, OnnxNode};
-use crate::tensor::{CONSTANT, collect, filled};
 
 pub(super) const OPS: &[Op] = &[
     op(

@@ -6,8 +6,8 @@ use blocktensor_graph::{Constant, Expansion, Result, Value};
 use super::args::{axis_of, float_input, input};
 use super::indexing::{flat_places, indices};
 use super::{Op, build, op};
+use crate::lists::{CONSTANT, collect, filled};
 use crate::node::{Kind, OnnxNode};
-use crate::tensor::{CONSTANT, collect, filled};
 
 pub(super) const OPS: &[Op] = &[
     op("ScatterElements", scatter_elements, &[("axis", Kind::Int), ("reduction", Kind::Str)]),

@@ -4,8 +4,8 @@ use blocktensor_graph::{Expansion, Result, Value};
 
 use super::args::{axis_of, float_input};
 use super::{Op, build, op};
+use crate::lists::collect;
 use crate::node::{Kind, OnnxNode};
-use crate::tensor::collect;
 
 const AXIS: &[(&str, Kind)] = &[("axis", Kind::Int)];
 

@@ -217,6 +217,9 @@ def load_plan(
 ) -> Plan:
     """The plan in a file that `Plan.save` wrote; with `keep_constants`, for `Plan.errors`, from a file with plain weights."""
 
+def schedule(reads: list[list[int]], runs: list[bool]) -> list[list[int]]:
+    """Nodes that run as one plan each, and those that do not, each alone, in an order in which all can run; `reads` names earlier ones."""
+
 def pack_conv(
     weights: TensorLike,
     bias: TensorLike | None = None,

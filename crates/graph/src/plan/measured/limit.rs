@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use blocktensor::TensorDesc;
+use blocktensor::{TensorDesc, counted};
 
 use super::super::choice::Choice;
 use super::super::{Plan, Reorder, Work};
@@ -158,13 +158,12 @@ pub(in crate::plan) fn check(reorders: &[Reorder], most: Option<usize>, elsewher
     if count <= most {
         return Ok(());
     }
-    let s = if count == 1 { "" } else { "s" };
     let least = if elsewhere.is_empty() { " at least" } else { "" };
     let places: Vec<String> =
         reorders.iter().map(|r| format!("{} ({} -> {})", r.node, r.from, r.to)).collect();
     Err(Error::Invalid {
         what: "reorders".to_string(),
-        got: format!("{count} reorder{s}{least} in each run: {}", places.join(", ")),
+        got: format!("{}{least} in each run: {}", counted(count, "reorder"), places.join(", ")),
         rule: format!("at most {most} may be").into(),
         remedy: format!("allow {count}{elsewhere}").into(),
     })

@@ -7,17 +7,17 @@ import torch
 from torch import fx
 
 from .._errors import InvalidArgument, ReorderDenied, UnsupportedOp
-from .._native import Plan
-from ._export import Program, module_of
+from .._native import Plan, schedule
+from ._export import Program, is_in_place, module_of
 from ._lower import Lowering, Missing
-from ._promises import is_view, storages, trains
+from ._promises import is_random, is_view, storages, trains
 from ._told import error
 from ._values import Value
 
 
 @dataclass
 class Region:
-    """Calls in a row that run as one plan, or one call that stays with PyTorch."""
+    """Calls that run as one plan, or one call that stays with PyTorch."""
 
     inputs: list[fx.Node]
     outputs: list[fx.Node]
@@ -79,14 +79,27 @@ def _returned(program: Program) -> list[fx.Node]:
     return list(dict.fromkeys(nodes))
 
 
-def _runs(program: Program, torchs: set[fx.Node]) -> list[tuple[bool, list[fx.Node]]]:
-    runs: list[tuple[bool, list[fx.Node]]] = []
-    for node in program.nodes:
-        stays = node in torchs
-        if not runs or stays or runs[-1][0]:
-            runs.append((stays, []))
-        runs[-1][1].append(node)
-    return runs
+def _parts(program: Program, torchs: set[fx.Node]) -> list[tuple[bool, list[fx.Node]]]:
+    """The calls of each plan, and each call that stays with PyTorch, in an order in which they can run.
+
+    PyTorch's calls keep their order. Nothing moves past a call that writes or draws, whoever runs it.
+    """
+    number = {node: i for i, node in enumerate(program.nodes)}
+    reads = list[list[int]]()
+    stayed, barrier = list[int](), list[int]()
+    for i, node in enumerate(program.nodes):
+        before = {number[x] for x in node.all_input_nodes if x in number}
+        if node in torchs:
+            before.update(stayed)
+            stayed = [i]
+        if is_random(node) or is_in_place(node):
+            before.update(range(barrier[0] if barrier else 0, i))
+            barrier = [i]
+        else:
+            before.update(barrier)
+        reads.append(sorted(before))
+    parts = schedule(reads, [node not in torchs for node in program.nodes])
+    return [(program.nodes[part[0]] in torchs, [program.nodes[i] for i in part]) for part in parts]
 
 
 def _inputs(program: Program, calls: list[fx.Node]) -> list[fx.Node]:
@@ -101,23 +114,23 @@ def _is_read(program: Program, inside: set[fx.Node], user: fx.Node) -> bool:
 
 
 def _regions(program: Program, torchs: set[fx.Node], options: dict[str, Any], reorders: int | None) -> list[Region]:
-    """The calls in order, cut where one stays with PyTorch. Measured layouts keep to the number of reorders where they can."""
+    """The calls in an order in which they can run, as few plans as there can be. Measured layouts keep to the number of reorders where they can."""
     while True:
-        runs = _runs(program, torchs)
+        parts = _parts(program, torchs)
         # A plan's inputs are f32 tensors.
-        outside = {x for stays, calls in runs if not stays for x in _inputs(program, calls) if not _is_plain(x)}
-        more = {node for stays, calls in runs if not stays for node in calls if outside & (set(node.all_input_nodes) - set(calls))}
+        outside = {x for stays, calls in parts if not stays for x in _inputs(program, calls) if not _is_plain(x)}
+        more = {node for stays, calls in parts if not stays for node in calls if outside & (set(node.all_input_nodes) - set(calls))}
         if not more:
             break
         torchs = torchs | more
     returned = _returned(program)
     reorders = reorders if options["layouts"] == "measured" else None
-    alone = reorders if sum(not stays for stays, _ in runs) == 1 else None
+    alone = reorders if sum(not stays for stays, _ in parts) == 1 else None
     regions = []
-    for stays, calls in runs:
+    for stays, calls in parts:
         inside = set(calls)
         # A plan that is the whole model takes all inputs, in the model's order, and returns results in that order.
-        inputs = list(program.inputs) if len(runs) == 1 and not stays else _inputs(program, calls)
+        inputs = list(program.inputs) if len(parts) == 1 and not stays else _inputs(program, calls)
         outputs = [x for x in returned if x in inside]
         outputs += [n for n in calls if n not in returned and any(_is_read(program, inside, user) for user in n.users)]
         region = Region(inputs, outputs, calls, None)

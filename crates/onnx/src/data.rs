@@ -1,9 +1,9 @@
 //! Integers and Booleans that are known: what shape arithmetic computes with.
 
 use blocktensor::memory;
-use blocktensor_graph::{Constant, ElementType, Error, Integer, Result, Value};
+use blocktensor_graph::{Constant, ElementType, Error, Expansion, Integer, Result, Value};
 
-use crate::tensor::{CONSTANT, collect, filled};
+use crate::lists::{CONSTANT, collect, filled};
 
 /// A constant of integers or Booleans, row-major; Booleans are 0 and 1.
 #[derive(Debug, PartialEq)]
@@ -186,6 +186,15 @@ impl TryFrom<Data> for Value {
 /// An empty list with room for this many elements.
 fn with_capacity(count: usize) -> Result<Vec<i64>> {
     Ok(memory::try_with_capacity(CONSTANT, count)?)
+}
+
+/// A result in its type.
+pub(crate) fn fitting(data: Data, cx: &Expansion<'_>) -> Result<Value> {
+    let wrapped = data.wrapped().ok_or_else(|| {
+        let rule = "integers are read and computed as i64";
+        cx.invalid("result", "a u64 of 2^63 or more", rule, "use smaller numbers")
+    });
+    wrapped?.try_into()
 }
 
 #[cfg(test)]

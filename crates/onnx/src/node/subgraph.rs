@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use blocktensor_graph::{Expand, Expansion, Result, Value};
 
-use crate::node::OnnxNode;
+use super::OnnxNode;
 
 /// A node of a subgraph. Values have names.
 #[derive(Clone, Debug)]

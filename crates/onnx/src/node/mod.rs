@@ -1,12 +1,14 @@
 //! `OnnxNode`: one node of a model, as a node of a graph.
 
+mod subgraph;
+
 use std::fmt;
 use std::sync::Arc;
 
-use blocktensor_graph::{Constant, Expand, Expansion, Result, Value};
+use blocktensor_graph::{Constant, Expansion, Result, Value};
 
-use crate::subgraph::Subgraph;
-use crate::{fold, ops};
+pub(crate) use subgraph::Step;
+pub use subgraph::Subgraph;
 
 /// How a node of one op becomes operators: its inputs at known sizes (`None` where the node leaves one out) to its outputs.
 ///
@@ -188,41 +190,5 @@ impl OnnxNode {
     /// How many outputs the node lists.
     pub fn outputs(&self) -> usize {
         self.outputs.len()
-    }
-}
-
-impl Expand for OnnxNode {
-    fn op(&self) -> &str {
-        &self.op_type
-    }
-
-    fn attributes(&self) -> String {
-        let list = self.attributes.iter().map(|(name, value)| format!("{name} = {value}"));
-        list.collect::<Vec<_>>().join(", ")
-    }
-
-    fn lacks(&self) -> Option<String> {
-        self.import.as_ref().err().cloned()
-    }
-
-    fn expand(&self, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
-        let import = match &self.import {
-            Ok(import) => import,
-            Err(reason) => return Err(cx.unsupported(reason)),
-        };
-        if self.is_checked {
-            ops::schema::check_types(self, inputs, cx)?;
-        }
-        if let Some(results) = fold::evaluate(self, inputs, cx)? {
-            for value in &results {
-                cx.computes(value.dims(), value.element_type())?;
-            }
-            return Ok(results);
-        }
-        let results = import(self, inputs, cx)?;
-        if let Some(i) = (results.len()..self.outputs.len()).find(|&i| cx.needs(i)) {
-            return Err(cx.unsupported(format!("output {i} is used, and is not computed in inference")));
-        }
-        Ok(results)
     }
 }

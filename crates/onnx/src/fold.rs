@@ -2,14 +2,12 @@
 //!
 //! Kernels of blocktensor compute with f32 and 32-bit integers; shapes need 64 bits.
 
-pub(crate) mod data;
-
 use blocktensor_graph::{ElementType, Expansion, IntegerFunction, Result, Value, broadcast_dims};
 
+use crate::data::{Data, fitting};
+use crate::lists::{collect, collect_results};
 use crate::node::OnnxNode;
 use crate::ops;
-use crate::tensor::{collect, collect_results};
-use data::Data;
 
 /// The outputs of the node, if its inputs are known and it is one of the ops of shape arithmetic.
 pub(crate) fn evaluate(
@@ -216,15 +214,6 @@ fn power(x: i64, exponent: i64) -> i64 {
         -1 => -1,
         _ => 0,
     }
-}
-
-/// A result in its type.
-pub(crate) fn fitting(data: Data, cx: &Expansion<'_>) -> Result<Value> {
-    let wrapped = data.wrapped().ok_or_else(|| {
-        let rule = "integers are read and computed as i64";
-        cx.invalid("result", "a u64 of 2^63 or more", rule, "use smaller numbers")
-    });
-    wrapped?.try_into()
 }
 
 fn map(x: &Data, function: impl Fn(i64) -> i64) -> Result<Data> {
