@@ -15,6 +15,7 @@ use crate::layout::blocked::Layout;
 use crate::layout::dims::MAX_RANK;
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::foreign::Foreign;
+use crate::tensor::integers::Width;
 use crate::tensor::strided::StridedTensor;
 
 /// The version that is exported; every 1.x is imported.
@@ -102,6 +103,17 @@ pub struct DLManagedTensorVersioned {
     pub flags: u64,
     /// The tensor.
     pub dl_tensor: DLTensor,
+}
+
+/// What becomes of a DLPack tensor of a type that no dtype is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OtherTypes {
+    /// It is refused.
+    Refused,
+    /// Integers of 8 to 64 bits become s32, in a row-major copy unless they are. A number that s32 does not hold is an error.
+    IntegersAsS32,
+    /// Booleans become u8, without a copy.
+    BooleansAsU8,
 }
 
 /// One of the two structures.
@@ -266,6 +278,21 @@ impl StridedTensor {
     /// `managed` is a live tensor that nobody else consumes, and its memory meets the conditions of `from_foreign`; any
     /// thread may call its deleter.
     pub unsafe fn from_dlpack(managed: NonNull<DLManagedTensorVersioned>) -> Result<StridedTensor> {
+        // SAFETY: the caller's promise.
+        unsafe { StridedTensor::from_dlpack_with(managed, OtherTypes::Refused) }
+    }
+
+    /// As [`from_dlpack`](Self::from_dlpack), for types that no dtype is, too.
+    ///
+    /// # Errors
+    /// As `from_dlpack`; `InvalidArgument` for an integer that does not fit.
+    ///
+    /// # Safety
+    /// As `from_dlpack`.
+    pub unsafe fn from_dlpack_with(
+        managed: NonNull<DLManagedTensorVersioned>,
+        others: OtherTypes,
+    ) -> Result<StridedTensor> {
         let owner = Received(managed);
         // SAFETY: live; this field is at the same place in every version.
         let version = unsafe { (*managed.as_ptr()).version };
@@ -278,7 +305,7 @@ impl StridedTensor {
         // SAFETY: the version is that of this structure.
         let (tensor, flags) = unsafe { ((*managed.as_ptr()).dl_tensor, (*managed.as_ptr()).flags) };
         // SAFETY: the caller's promise.
-        unsafe { import(tensor, flags & READ_ONLY == 0, Arc::new(owner)) }
+        unsafe { import(tensor, flags & READ_ONLY == 0, Arc::new(owner), others) }
     }
 
     /// As [`from_dlpack`](Self::from_dlpack), for the structure used before version 1.
@@ -289,17 +316,37 @@ impl StridedTensor {
     /// # Safety
     /// As `from_dlpack`.
     pub unsafe fn from_dlpack_unversioned(managed: NonNull<DLManagedTensor>) -> Result<StridedTensor> {
+        // SAFETY: the caller's promise.
+        unsafe { StridedTensor::from_dlpack_unversioned_with(managed, OtherTypes::Refused) }
+    }
+
+    /// As [`from_dlpack_with`](Self::from_dlpack_with), for the structure used before version 1.
+    ///
+    /// # Errors
+    /// As `from_dlpack_with`, except for the version.
+    ///
+    /// # Safety
+    /// As `from_dlpack`.
+    pub unsafe fn from_dlpack_unversioned_with(
+        managed: NonNull<DLManagedTensor>,
+        others: OtherTypes,
+    ) -> Result<StridedTensor> {
         let owner = Received(managed);
         // SAFETY: live.
         let tensor = unsafe { (*managed.as_ptr()).dl_tensor };
         // SAFETY: the caller's promise.
-        unsafe { import(tensor, true, Arc::new(owner)) }
+        unsafe { import(tensor, true, Arc::new(owner), others) }
     }
 }
 
 /// # Safety
 /// As `from_foreign`, for the tensor's memory; shape and strides are null or hold `ndim` values.
-unsafe fn import<M: Managed>(t: DLTensor, writable: bool, owner: Arc<Received<M>>) -> Result<StridedTensor> {
+unsafe fn import<M: Managed>(
+    t: DLTensor,
+    writable: bool,
+    owner: Arc<Received<M>>,
+    others: OtherTypes,
+) -> Result<StridedTensor> {
     let op = "from_dlpack";
     let unsupported = |field: &'static str, got: String, rule: &str| {
         Err(Error::DlpackUnsupported(Complaint::new(
@@ -321,13 +368,23 @@ unsafe fn import<M: Managed>(t: DLTensor, writable: bool, owner: Arc<Received<M>
     if t.dtype.lanes != 1 {
         return unsupported("dtype", format!("{} lanes", t.dtype.lanes), "elements must be single numbers");
     }
+    // The parts of an integer are one more axis.
+    let takes_integers = others == OtherTypes::IntegersAsS32 && t.ndim < MAX_RANK as i32;
+    let mut parts = None;
     let dtype = match (t.dtype.code, t.dtype.bits) {
+        (code @ (0 | 1), bits @ (8 | 16 | 32 | 64)) if takes_integers && (code, bits) != (0, 32) => {
+            let width = Width { bits, is_signed: code == 0 };
+            let dtype = width.of_part();
+            parts = Some((width, i64::from(bits) / (8 * dtype.size_bytes() as i64)));
+            dtype
+        }
         (2, 32) => DType::F32,
         (2, 16) => DType::F16,
         (4, 16) => DType::BF16,
         (1, 8) => DType::U8,
         (0, 8) => DType::S8,
         (0, 32) => DType::S32,
+        (6, 8) if others == OtherTypes::BooleansAsU8 => DType::U8,
         (code, bits) => {
             let got = match code {
                 0 => format!("s{bits}"),
@@ -356,7 +413,11 @@ unsafe fn import<M: Managed>(t: DLTensor, writable: bool, owner: Arc<Received<M>
         // SAFETY: holds `ndim` values, as the caller promises.
         (ndim > 0 && !p.is_null()).then(|| unsafe { std::slice::from_raw_parts(p, ndim) }.to_vec())
     };
-    let (dims, strides) = (list(t.shape).unwrap_or_default(), list(t.strides));
+    let (mut dims, mut strides) = (list(t.shape).unwrap_or_default(), list(t.strides));
+    if let Some((_, count)) = parts {
+        dims.push(count);
+        strides = strides.map(|list| list.iter().map(|s| s.saturating_mul(count)).chain([1]).collect());
+    }
     // No object is larger than `isize::MAX` bytes or wraps around the address space.
     let skip = usize::try_from(t.byte_offset).ok().filter(|&s| isize::try_from(s).is_ok());
     let Some(skip) = skip.filter(|&s| t.data.addr().checked_add(s).is_some()) else {
@@ -369,7 +430,11 @@ unsafe fn import<M: Managed>(t: DLTensor, writable: bool, owner: Arc<Received<M>
     let data = if t.data.is_null() { t.data.cast() } else { t.data.cast::<u8>().wrapping_add(skip) };
     let memory = Foreign { data, dtype, dims: &dims, strides: strides.as_deref(), writable };
     // SAFETY: the caller's promise; `skip` bytes of the same object precede `data`.
-    unsafe { StridedTensor::wrap(op, memory, skip, owner) }
+    let t = unsafe { StridedTensor::wrap(op, memory, skip, owner) }?;
+    match parts {
+        Some((width, _)) => width.narrowed(op, &t),
+        None => Ok(t),
+    }
 }
 
 impl BlockedTensor {

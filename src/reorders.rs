@@ -48,7 +48,11 @@ impl Moved for Tensor {
     }
 }
 
+/// The call, in errors about its descriptor.
 const OP: &str = "Tensor::reorder";
+/// The backends' functions, in errors and in the ledger: doors have names of their own for the calls that lead to them.
+const FROM_STRIDED: &str = "from_strided";
+const TO_STRIDED: &str = "to_strided";
 
 impl Tensor {
     /// A copy with the strides or the layout of a descriptor, of any key; the tensor itself if it is like that. The ledger
@@ -81,16 +85,17 @@ impl Tensor {
             }
             (Tensor::Strided(x), DispatchKey::BLOCKED) => match to.layout() {
                 Some(layout) => Ok(x.to_blocked(layout)?.into()),
-                None => Err(unlike(&from, to)),
+                None => Err(unlike(OP, &from, to)),
             },
             (Tensor::Strided(x), key) => {
-                let reorders = reorders_of(key)?;
-                recorded(&from, to, location, || (reorders.from_strided)(x, to))
+                let reorders = reorders_of(FROM_STRIDED, key)?;
+                recorded(FROM_STRIDED, &from, to, location, || (reorders.from_strided)(x, to))
             }
             (Tensor::Opaque(x), DispatchKey::STRIDED) => {
-                let reorders = reorders_of(x.key())?;
+                let reorders = reorders_of(TO_STRIDED, x.key())?;
                 let plain = TensorDesc::strided(to.dims(), to.dtype(), MemoryFormat::Contiguous)?;
-                let plain = recorded(&from, &plain, location, || Ok((reorders.to_strided)(x)?.into()))?;
+                let work = || Ok((reorders.to_strided)(x)?.into());
+                let plain = recorded(TO_STRIDED, &from, &plain, location, work)?;
                 plain.reorder(to)
             }
             (Tensor::Blocked(x), DispatchKey::STRIDED) => {
@@ -133,12 +138,13 @@ fn place(to: &TensorDesc) -> Result<StridedTensor> {
     let storage = Arc::new(Buffer::for_result(to.bytes()?)?);
     match to.clone().with_storage(storage) {
         Tensor::Strided(t) => Ok(t),
-        other => Err(unlike(&TensorDesc::of(other.as_ref()), to)),
+        other => Err(unlike(OP, &TensorDesc::of(other.as_ref()), to)),
     }
 }
 
 /// Runs a reorder of another backend, and checks what it made.
 fn recorded(
+    op: &'static str,
     from: &TensorDesc,
     to: &TensorDesc,
     location: &'static Location<'static>,
@@ -146,33 +152,25 @@ fn recorded(
 ) -> Result<Tensor> {
     let bytes = from.dims().iter().product::<usize>().saturating_mul(from.dtype().size_bytes());
     let (old, new) = (from.layout_name(), to.layout_name());
-    let what = Move {
-        op: OP,
-        cause: Cause::Call,
-        from: &old,
-        to: &new,
-        dims: from.dims(),
-        bytes,
-        source: 0,
-        location,
-    };
+    let what =
+        Move { op, cause: Cause::Call, from: &old, to: &new, dims: from.dims(), bytes, source: 0, location };
     ledger::reorder(what, || {
         let made = work()?;
         let is = TensorDesc::of(made.as_ref());
-        if is == *to { Ok(made) } else { Err(unlike(&is, to)) }
+        if is == *to { Ok(made) } else { Err(unlike(op, &is, to)) }
     })
 }
 
-fn reorders_of(key: DispatchKey) -> Result<Reorders> {
+fn reorders_of(op: &'static str, key: DispatchKey) -> Result<Reorders> {
     key.reorders().ok_or_else(|| {
         let got = format!("a tensor of the key `{key}`");
         let rule = "the backend of that key registered no reorders";
         let remedy = "register them with `Registrar::reorders`, or reorder with the backend's own calls";
-        Error::InvalidArgument(Complaint::new(OP, "to", got, rule, remedy))
+        Error::InvalidArgument(Complaint::new(op, "to", got, rule, remedy))
     })
 }
 
-fn unlike(is: &TensorDesc, to: &TensorDesc) -> Error {
+fn unlike(op: &'static str, is: &TensorDesc, to: &TensorDesc) -> Error {
     let rule = format!("the reorder to `{to}` makes a tensor like that");
-    Error::InvalidArgument(Complaint::new(OP, "to", is.to_string(), rule, "correct the backend's reorders"))
+    Error::InvalidArgument(Complaint::new(op, "to", is.to_string(), rule, "correct the backend's reorders"))
 }

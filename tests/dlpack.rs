@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use blocktensor::dlpack::{
-    DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLPackVersion, DLTensor, READ_ONLY,
-    VERSION,
+    DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLPackVersion, DLTensor, OtherTypes,
+    READ_ONLY, VERSION,
 };
 use blocktensor::{BlockedTensor, DType, Error, Foreign, Layout, MemoryFormat, StridedTensor, ops};
 
@@ -353,4 +353,100 @@ fn dlpack_export_shows_what_the_receiver_writes() {
     for t in again {
         assert_eq!(t.unwrap().to_vec::<f32>().unwrap(), [2.0, 7.0, 2.0]);
     }
+}
+
+/// A tensor of elements of this type in these bytes, as a run takes it.
+fn taken(
+    bytes: &[u8],
+    (code, bits): (u8, u8),
+    shape: &[i64],
+    strides: &[i64],
+    others: OtherTypes,
+) -> Result<StridedTensor, Error> {
+    let (mut other, back) = other(shape, strides, bytes.len().div_ceil(4));
+    // SAFETY: the list has at least this many bytes.
+    unsafe { other.data.as_mut_ptr().cast::<u8>().copy_from(bytes.as_ptr(), bytes.len()) };
+    let mut dl_tensor = tensor(&mut other, !strides.is_empty());
+    dl_tensor.dtype = DLDataType { code, bits, lanes: 1 };
+    let manager_ctx = Box::into_raw(other).cast();
+    let deleter = Some(delete as unsafe extern "C" fn(*mut DLManagedTensorVersioned));
+    let managed = DLManagedTensorVersioned { version: VERSION, manager_ctx, deleter, flags: 0, dl_tensor };
+    let managed = NonNull::from(Box::leak(Box::new(managed)));
+    // SAFETY: a live tensor that nobody else consumes.
+    let made = unsafe { StridedTensor::from_dlpack_with(managed, others) };
+    if made.as_ref().map_or(true, |t| t.dtype() == DType::S32 && (code, bits) != (0, 32)) {
+        assert_eq!(back.load(SeqCst), 1, "a copy or an error gives it back at once");
+    }
+    made
+}
+
+/// Numbers as elements of so many bits.
+fn bytes_of(numbers: &[i128], bits: u8) -> Vec<u8> {
+    let of = |v: &i128| {
+        let (all, width) = (v.to_le_bytes(), usize::from(bits / 8));
+        let mut bytes = all[..width].to_vec();
+        if cfg!(target_endian = "big") {
+            bytes.reverse();
+        }
+        bytes
+    };
+    numbers.iter().flat_map(of).collect()
+}
+
+#[test]
+fn integers_of_any_width_become_s32_if_they_fit() {
+    const INTEGERS: OtherTypes = OtherTypes::IntegersAsS32;
+    for (code, bits) in [(0, 8), (1, 8), (0, 16), (1, 16), (0, 32), (1, 32), (0, 64), (1, 64)] {
+        let (low, high) = match code {
+            0 => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),
+            _ => (0, (1i128 << bits) - 1),
+        };
+        let (fits_low, fits_high) = (low.max(i32::MIN.into()), high.min(i32::MAX.into()));
+        let numbers = [fits_low, fits_high, 0, 1, 2, low.max(-1)];
+        let bytes = bytes_of(&numbers, bits);
+        let wanted = |order: [usize; 6]| order.map(|i| numbers[i] as i32);
+        let t = taken(&bytes, (code, bits), &[2, 3], &[], INTEGERS).unwrap();
+        assert_eq!((t.dims(), t.dtype()), (&[2, 3][..], DType::S32), "{code} {bits}");
+        assert_eq!(t.to_vec::<i32>().unwrap(), wanted([0, 1, 2, 3, 4, 5]), "{code} {bits}");
+        // Columns, and an element that is repeated.
+        let t = taken(&bytes, (code, bits), &[3, 2], &[1, 3], INTEGERS).unwrap();
+        assert_eq!(t.to_vec::<i32>().unwrap(), wanted([0, 3, 1, 4, 2, 5]), "{code} {bits}");
+        let t = taken(&bytes, (code, bits), &[4], &[0], INTEGERS).unwrap();
+        assert_eq!(t.to_vec::<i32>().unwrap(), [numbers[0] as i32; 4]);
+        assert_eq!(taken(&bytes, (code, bits), &[0, 3], &[], INTEGERS).unwrap().dims(), [0, 3]);
+        assert_eq!(taken(&bytes, (code, bits), &[], &[], INTEGERS).unwrap().dims(), [0; 0]);
+        for outside in [fits_low - 1, fits_high + 1].into_iter().filter(|v| (low..=high).contains(v)) {
+            let bytes = bytes_of(&[0, 1, 2, 3, outside, outside], bits);
+            let e = taken(&bytes, (code, bits), &[2, 3], &[], INTEGERS).unwrap_err();
+            assert!(matches!(e, Error::InvalidArgument(_)), "{e}");
+            let text =
+                format!("got {outside} at index [1, 1], but integers have 32 bits here, from -2147483648");
+            assert!(e.to_string().contains(&text), "{e}");
+        }
+        if bits > 8 && (code, bits) != (0, 32) {
+            for others in [OtherTypes::Refused, OtherTypes::BooleansAsU8] {
+                let e = taken(&bytes, (code, bits), &[6], &[], others).unwrap_err();
+                assert!(matches!(e, Error::DlpackUnsupported(_)), "{e}");
+            }
+        }
+    }
+    // The parts of an integer are one axis more than its tensor has.
+    let e = taken(&bytes_of(&[1], 64), (0, 64), &[1; 12], &[], INTEGERS).unwrap_err();
+    assert!(matches!(e, Error::DlpackUnsupported(_)), "{e}");
+    assert_eq!(taken(&bytes_of(&[1], 64), (0, 64), &[1; 11], &[], INTEGERS).unwrap().rank(), 11);
+    // Other numbers are what they are, or refused.
+    assert_eq!(taken(&[0; 8], (2, 32), &[2], &[], INTEGERS).unwrap().dtype(), DType::F32);
+    for of in [(2, 64), (6, 8), (5, 64), (0, 128)] {
+        assert!(matches!(taken(&[0; 16], of, &[1], &[], INTEGERS), Err(Error::DlpackUnsupported(_))));
+    }
+    let e = taken(&[0; 64], (0, 64), &[2, 2], &[-2, 1], INTEGERS).unwrap_err();
+    assert!(matches!(e, Error::UnsupportedStride(_)), "{e}");
+    let e = taken(&[0; 64], (0, 64), &[2, 2], &[i64::MAX, 1], INTEGERS).unwrap_err();
+    assert!(matches!(e, Error::Overflow(_)), "{e}");
+}
+
+#[test]
+fn booleans_become_u8_without_a_copy() {
+    let t = taken(&[1, 0, 1, 1], (6, 8), &[4], &[], OtherTypes::BooleansAsU8).unwrap();
+    assert_eq!((t.dtype(), t.to_vec::<u8>().unwrap()), (DType::U8, vec![1, 0, 1, 1]));
 }

@@ -389,13 +389,16 @@ impl Error {
     }
 
     /// The same error, renamed to the call that the user made: the error was raised by a call inside it.
-    pub(crate) fn in_call(self, op: &'static str, argument: &'static str) -> Error {
+    pub fn in_call(self, op: &'static str, argument: &'static str) -> Error {
         let rename =
             |c: Box<Complaint>| Box::new(Complaint { op: op.into(), argument: argument.into(), ..*c });
         match self {
             Error::RankMismatch(c) => Error::RankMismatch(rename(c)),
             Error::InvalidArgument(c) => Error::InvalidArgument(rename(c)),
             Error::UnsupportedDType(c) => Error::UnsupportedDType(rename(c)),
+            Error::Overflow(c) => Error::Overflow(rename(c)),
+            Error::CorruptFile(c) => Error::CorruptFile(rename(c)),
+            Error::PackMismatch(c) => Error::PackMismatch(rename(c)),
             other => other,
         }
     }

@@ -10,6 +10,7 @@ mod factories;
 #[allow(unsafe_code)]
 pub mod foreign;
 pub mod formats;
+pub mod integers;
 mod reorder;
 pub mod reshape;
 pub mod result_format;

@@ -8,7 +8,7 @@ use blocktensor::{BoundOp, DType, MemoryFormat, Operand, Operator, StridedTensor
 use crate::Param;
 use crate::constant::{CONSTANT, Constant, ElementType, Integer};
 use crate::error::{Error, Result};
-use crate::network::{Budget, Kind, Network, Node, Operation, TensorId, Value, facts};
+use crate::network::{Budget, Kind, Network, Node, Operation, Origin, TensorId, Value, facts};
 
 /// What a node of a [`Graph`](crate::Graph) does: it writes itself as operators once the sizes of its inputs are known.
 ///
@@ -215,7 +215,9 @@ impl Expansion<'_> {
             n => format!("{}/{n}", self.node),
         };
         self.operators += 1;
-        self.network.nodes.push(Node { name, op: operation, inputs, outputs });
+        let (node, op) = self.place();
+        let origin = Origin { node: node.to_string(), op: op.to_string() };
+        self.network.nodes.push(Node { name, origin, op: operation, inputs, outputs });
         Ok(values)
     }
 

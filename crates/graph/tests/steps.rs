@@ -1,6 +1,12 @@
 //! What a plan tells of its steps, and pictures of it.
 
-use blocktensor_graph::{Constant, Graph, Layouts, Plan, PlanOptions, StepKind};
+use std::sync::Arc;
+
+use blocktensor::{PackedFile, StridedTensor};
+use blocktensor_graph::{
+    Constant, ElementType, Error, Expand, Expansion, Graph, Integer, Layouts, Plan, PlanOptions, StepKind,
+    Value,
+};
 
 use crate::support::random;
 
@@ -133,5 +139,49 @@ fn one_number_for_all_channels_is_no_step_in_place() {
         let want = number(&image).into_iter().map(|x| f(x.exp()).exp());
         let close = number(&got[0]).into_iter().zip(want).all(|(a, b)| (a - b).abs() <= 1e-5 * b.abs());
         assert!(close, "{op}");
+    }
+}
+
+/// Two operators for one node. The second fails at run for an index that is too large.
+#[derive(Debug)]
+struct Choose;
+
+impl Expand for Choose {
+    fn op(&self) -> &str {
+        "Choose"
+    }
+
+    fn expand(
+        &self,
+        inputs: &[Option<Value>],
+        cx: &mut Expansion<'_>,
+    ) -> blocktensor_graph::Result<Vec<Value>> {
+        let [Some(x), Some(index)] = inputs else { return Err(cx.unsupported("other inputs")) };
+        let x = cx.op("neg", &[("x", x)], &[])?;
+        Ok(vec![cx.op("index_select", &[("x", &x), ("index", index)], &[("axis", 0i64.into())])?])
+    }
+}
+
+/// A run's error names the graph's node, and the op that it has there: also when the plan comes from a file.
+#[test]
+fn errors_of_runs_name_the_node_as_the_graph_has_it() {
+    let mut graph = Graph::new();
+    let x = graph.input("x", &[3.into()]).unwrap();
+    let index = graph.input_of("i", ElementType::Int(Integer::I32), &[1.into()]).unwrap();
+    let y = graph.node("a/choice", Arc::new(Choose), &[Some(x), Some(index)], &["y"]).unwrap()[0];
+    graph.output("y", y).unwrap();
+    let plan = graph.plan(&PlanOptions::new(Layouts::Nchw)).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.plan");
+    plan.save(&path, false).unwrap();
+    let saved = Plan::load(&PackedFile::read(&path).unwrap()).unwrap();
+    let x = StridedTensor::from_slice(&[1f32, 2.0, 3.0], &[3]).unwrap();
+    for plan in [plan, saved] {
+        let run = |i: i32| plan.run(&[&x, &StridedTensor::from_slice(&[i], &[1]).unwrap()]);
+        assert_eq!(run(2).unwrap()[0].to_vec::<f32>().unwrap(), [-3.0]);
+        let error = run(3).unwrap_err();
+        assert!(matches!(&error, Error::Operator { node, op, .. } if node == "a/choice" && op == "Choose"));
+        let text = error.to_string();
+        assert!(text.starts_with("node `a/choice` (Choose): op `index_select`: "), "{text}");
     }
 }

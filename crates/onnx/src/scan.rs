@@ -11,6 +11,9 @@ use crate::error::{Error, Result};
 /// How deep messages may be nested, as protobuf's own readers limit it: a graph in a graph takes three levels.
 const MAX_DEPTH: usize = 100;
 
+/// The most **bytes** of a node's name that an error repeats.
+const MAX_NAME: u64 = 120;
+
 /// The messages of `onnx.proto` whose fields are looked at.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Message {
@@ -108,7 +111,7 @@ pub(crate) fn check(source: &mut (impl BufRead + Seek), length: u64) -> Result<(
     if length == 0 {
         return Err(malformed("the file is empty"));
     }
-    let mut scan = Scan { source, position: 0, memory: 0 };
+    let mut scan = Scan { source, position: 0, memory: 0, within: Within::default() };
     scan.message(length, Message::Model, 0)?;
     let bytes = usize::try_from(scan.memory).unwrap_or(usize::MAX);
     Ok(blocktensor::memory::require("the nodes of a model", bytes)?)
@@ -118,25 +121,40 @@ fn malformed(reason: impl Into<String>) -> Error {
     Error::Malformed { reason: reason.into() }
 }
 
+/// The node that a message is in. Writers put its name and its op before its attributes, in which other graphs are.
+#[derive(Default)]
+struct Within {
+    /// The number of nodes up to it in its graph; 0 outside of nodes.
+    nodes: usize,
+    name: String,
+    op: String,
+}
+
+impl std::fmt::Display for Within {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Within { nodes, name, op } = self;
+        match (nodes, &**name) {
+            (0, _) => f.write_str("the model"),
+            // As nodes without names are called in every error.
+            (nodes, "") => write!(f, "node `{op}_{}` ({op})", nodes - 1),
+            (_, name) => write!(f, "node `{name}` ({op})"),
+        }
+    }
+}
+
 struct Scan<'a, R> {
     source: &'a mut R,
     position: u64,
     /// The memory in **bytes** that the parser's lists take.
     memory: u64,
+    within: Within,
 }
 
 impl<R: BufRead + Seek> Scan<'_, R> {
     /// Checks a message that ends at this position.
     fn message(&mut self, end: u64, of: Message, depth: usize) -> Result<()> {
-        if depth > MAX_DEPTH {
-            return Err(Error::unsupported(
-                "the model",
-                format!("more than {MAX_DEPTH} messages inside each other, three for each `If` or `Loop`,"),
-                "export it with fewer `If` and `Loop` nodes inside each other",
-            ));
-        }
         self.memory = self.memory.saturating_add(MESSAGE);
-        let mut has_graph = false;
+        let (mut has_graph, mut nodes) = (false, 0);
         while self.position < end {
             let tag = self.varint(end)?;
             let (number, wire) = (tag >> 3, tag & 7);
@@ -167,7 +185,25 @@ impl<R: BufRead + Seek> Scan<'_, R> {
                 }
                 FieldOf::Message(inner) if wire == 2 => {
                     has_graph |= inner == Message::Graph;
-                    self.message(self.position + length, inner, depth + 1)?
+                    let (end, depth) = (self.position + length, depth + 1);
+                    if depth > MAX_DEPTH {
+                        return Err(Error::unsupported(
+                            self.within.to_string(),
+                            format!(
+                                "more than {MAX_DEPTH} messages inside each other, three for each `If` or `Loop`,"
+                            ),
+                            "export it with fewer `If` and `Loop` nodes inside each other",
+                        ));
+                    }
+                    if inner == Message::Node {
+                        nodes += 1;
+                        let node = Within { nodes, ..Within::default() };
+                        let outer = std::mem::replace(&mut self.within, node);
+                        self.message(end, inner, depth)?;
+                        self.within = outer;
+                    } else {
+                        self.message(end, inner, depth)?;
+                    }
                 }
                 FieldOf::Integers if wire == 2 => {
                     let end = self.position + length;
@@ -182,10 +218,23 @@ impl<R: BufRead + Seek> Scan<'_, R> {
                         "export it with functions inlined and dense numeric tensors",
                     ));
                 }
-                _ => self.skip(length)?,
+                _ => match (of, number) {
+                    (Message::Node, 3) => self.within.name = self.text(length)?,
+                    (Message::Node, 4) => self.within.op = self.text(length)?,
+                    _ => self.skip(length)?,
+                },
             }
         }
         Ok(())
+    }
+
+    /// The beginning of a text of this length, for an error.
+    fn text(&mut self, length: u64) -> Result<String> {
+        let mut bytes = vec![0; length.min(MAX_NAME) as usize];
+        self.source.read_exact(&mut bytes).map_err(|e| malformed(e.to_string()))?;
+        self.position += bytes.len() as u64;
+        self.skip(length - bytes.len() as u64)?;
+        Ok(String::from_utf8_lossy(&bytes).escape_debug().to_string())
     }
 
     fn skip(&mut self, length: u64) -> Result<()> {

@@ -53,21 +53,32 @@ fn numbers_have_an_end() {
 }
 
 #[test]
-fn graphs_in_graphs_have_a_limit() {
+fn graphs_in_graphs_have_a_limit_and_errors_name_the_node() {
+    deepest(true);
+    deepest(false);
+}
+
+#[track_caller]
+fn deepest(is_named: bool) {
     let mut inner = GraphProto::default();
-    for _ in 0..100 {
+    for level in (0..100).rev() {
         let node = NodeProto {
             op_type: Some("If".to_string()),
+            name: is_named.then(|| format!("choice {level}")),
             attribute: vec![graph("then_branch", inner)],
             ..Default::default()
         };
-        inner = GraphProto { node: vec![node], ..Default::default() };
+        let first = NodeProto { op_type: Some("Relu".to_string()), ..Default::default() };
+        inner = GraphProto { node: vec![first, node], ..Default::default() };
     }
     let mut model = Model::new().output("y");
     model.graph.node = inner.node;
     let error = message(model);
-    assert!(error.starts_with("the model: more than 100 messages inside each other"), "{error}");
-    assert!(!error.contains("not an ONNX model"), "{error}");
+    // The model, its graph, and 33 nodes with an attribute and a graph each: the 34th is too deep.
+    let node = if is_named { "node `choice 32` (If)" } else { "node `If_1` (If)" };
+    let limit = "more than 100 messages inside each other, three for each `If` or `Loop`, is not supported";
+    let remedy = "export it with fewer `If` and `Loop` nodes inside each other";
+    assert_eq!(error, format!("{node}: {limit}; {remedy}"));
 }
 
 /// The deepest model that is read fits on the smallest stack that the library takes, from reading to dropping.

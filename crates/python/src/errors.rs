@@ -179,7 +179,10 @@ fn operands(e: &Error) -> Vec<String> {
     match e {
         Error::UnsupportedOp(u) => u.operands.clone(),
         Error::ReorderDenied(r) => vec![format!("{} {}", r.shape, r.from)],
-        other => other.complaint().map(|c| vec![format!("{}: {}", c.argument, c.got)]).unwrap_or_default(),
+        other => other
+            .complaint()
+            .map(|c| vec![format!("{}: {}", Words.argument(&c.op, &c.argument), c.got)])
+            .unwrap_or_default(),
     }
 }
 

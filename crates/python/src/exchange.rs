@@ -5,12 +5,13 @@ use std::ffi::{CStr, CString, c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use blocktensor::dlpack::{DLManagedTensor, DLManagedTensorVersioned};
+use blocktensor::dlpack::{DLManagedTensor, DLManagedTensorVersioned, OtherTypes};
 use blocktensor::{
     BlockedTensor, Call, Complaint, DType, Error, Foreign, MemoryFormat, Operand, StridedTensor, Tensor,
     TensorDesc, Text,
 };
 use blocktensor_door::Failure as Known;
+use blocktensor_graph::ElementType;
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
@@ -32,27 +33,34 @@ pub(crate) fn import(x: &Bound<'_, PyAny>, op: &'static str, argument: &str) -> 
     import_for(x, op, argument, None)
 }
 
-/// As [`import`], for an argument that takes this dtype alone, if there is one: errors about another dtype name it.
+/// As [`import`], for an input of a plan: it takes elements of this type alone, and errors about others name its dtype. Integers of
+/// other libraries become s32, if they fit, and Booleans u8.
 pub(crate) fn import_for(
     x: &Bound<'_, PyAny>,
     op: &'static str,
     argument: &str,
-    takes: Option<DType>,
+    of: Option<ElementType>,
 ) -> Outcome<Tensor> {
+    let takes = of.map(ElementType::dtype);
+    let others = match of {
+        Some(ElementType::Int(_)) => OtherTypes::IntegersAsS32,
+        Some(ElementType::Bool) => OtherTypes::BooleansAsU8,
+        Some(ElementType::F32 | ElementType::Byte) | None => OtherTypes::Refused,
+    };
     if let Ok(t) = x.cast::<PyTensor>() {
         return Ok(t.get().0.clone());
     }
     let refused = |e| foreign(op, argument, x, e, takes);
     // What `__dlpack__` returns: where the caller has a faster way to it.
     if x.cast::<PyCapsule>().is_ok() {
-        return Ok(of_capsule(x, op, argument).map_err(refused)?.into());
+        return Ok(of_capsule(x, op, argument, others).map_err(refused)?.into());
     }
     if x.hasattr("__dlpack__")? {
         if kinds::is_negated(x) {
             return Err(of_kind(op, argument, &kinds::NEGATED));
         }
         let capsule = capsule(x).map_err(|e| not_exported(op, argument, x, e))?;
-        return Ok(of_capsule(&capsule, op, argument).map_err(refused)?.into());
+        return Ok(of_capsule(&capsule, op, argument, others).map_err(refused)?.into());
     }
     if let Ok(buffer) = PyUntypedBuffer::get(x) {
         return Ok(of_buffer(op, argument, buffer, takes)?.into());
@@ -87,10 +95,7 @@ pub(crate) fn import_for_result(
         return refused(x.get_type().fully_qualified_name()?.to_string());
     }
     match import(x, op, argument) {
-        Ok(Tensor::Strided(t)) => {
-            note_write(x)?;
-            Ok(t)
-        }
+        Ok(Tensor::Strided(t)) => Ok(t),
         Ok(other) => refused(other.tensor_ref().describe()),
         // What makes an input of such an object makes another one, which no result would be seen in.
         Err(Failure::Known(Known::Core(Error::DlpackUnsupported(c)))) => {
@@ -101,44 +106,6 @@ pub(crate) fn import_for_result(
         }
         Err(e) => Err(e),
     }
-}
-
-/// Tells PyTorch that a tensor of its own is written, as its calls in place do: gradients that need the old elements are refused then.
-fn note_write(x: &Bound<'_, PyAny>) -> PyResult<()> {
-    // Other libraries' arrays have no versions, nor do tensors that were made under `torch.inference_mode()`.
-    if x.getattr("_version").is_err() {
-        return Ok(());
-    }
-    let modules = x.py().import("sys")?.getattr("modules")?;
-    match modules.call_method1("get", ("torch",))? {
-        torch if torch.is_none() => Ok(()),
-        torch => {
-            torch.getattr("autograd")?.getattr("graph")?.call_method1("increment_version", (x,))?;
-            Ok(())
-        }
-    }
-}
-
-/// How other libraries make a tensor that this one takes of numbers of this dtype.
-fn convert(got: &str, takes: Option<DType>) -> String {
-    let taken = takes.map(|dtype| foreign_name(dtype.name()));
-    let names: &[&str] = match (&taken, got) {
-        (Some(taken), _) => std::slice::from_ref(taken),
-        (_, "bool") => &["uint8", "float32"],
-        _ if got.starts_with(['s', 'u']) => &["int32", "float32"],
-        _ => &["float32"],
-    };
-    let all = |call: &str, quote: &str| {
-        let calls = names.iter().map(|name| format!("`{call}{quote}{name}{quote})`"));
-        calls.collect::<Vec<_>>().join(" or ")
-    };
-    let (numpy, torch) = (all(".astype(", "\""), all(".to(torch.", ""));
-    // Both libraries wrap what does not fit, and say nothing.
-    let fits = match (names.contains(&"int32"), got) {
-        (true, "s64" | "u64" | "u32") => ", if its numbers fit into 32 bits: others would be changed",
-        _ => "",
-    };
-    format!("convert it first: a numpy array with {numpy}, a tensor of torch with {torch}{fits}")
 }
 
 /// The error of DLPack for an argument of a call: it says what Python's libraries call the way out.
@@ -155,12 +122,17 @@ fn foreign(
     match e {
         Failure::Known(Known::Core(Error::DlpackUnsupported(c))) => {
             let remedy = match &*c.argument {
-                "dtype" => convert(&c.got, takes).into(),
+                "dtype" => kinds::convert(&c.got, takes).into(),
                 "device" => "move it to the CPU first: a tensor of torch with `.cpu()`".into(),
                 _ => c.remedy,
             };
             let complaint = Complaint { op: op.into(), argument: argument.to_string().into(), remedy, ..*c };
             Error::DlpackUnsupported(Box::new(complaint)).into()
+        }
+        // An integer that does not fit.
+        Failure::Known(Known::Core(Error::InvalidArgument(c))) if c.argument == "numbers" => {
+            let complaint = Complaint { op: op.into(), argument: argument.to_string().into(), ..*c };
+            Error::InvalidArgument(Box::new(complaint)).into()
         }
         e => e,
     }
@@ -198,7 +170,12 @@ fn capsule<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     }
 }
 
-fn of_capsule(capsule: &Bound<'_, PyAny>, op: &'static str, argument: &str) -> Outcome<StridedTensor> {
+fn of_capsule(
+    capsule: &Bound<'_, PyAny>,
+    op: &'static str,
+    argument: &str,
+    others: OtherTypes,
+) -> Outcome<StridedTensor> {
     // SAFETY: the interpreter's lock is held, and the object is alive. The pointer of a valid capsule of this name is a live
     // structure that nobody else takes: its name is changed before anything else, as the protocol asks. Programs of Python that
     // write to the memory while a call reads it race, as they do with every library that shares it.
@@ -212,10 +189,13 @@ fn of_capsule(capsule: &Bound<'_, PyAny>, op: &'static str, argument: &str) -> O
             (ffi::PyCapsule_SetName(object, used.as_ptr()) == 0).then_some(pointer)
         };
         if let Some(managed) = take(VERSIONED, VERSIONED_USED) {
-            return Ok(StridedTensor::from_dlpack(managed.cast::<DLManagedTensorVersioned>())?);
+            return Ok(StridedTensor::from_dlpack_with(managed.cast::<DLManagedTensorVersioned>(), others)?);
         }
         if let Some(managed) = take(UNVERSIONED, UNVERSIONED_USED) {
-            return Ok(StridedTensor::from_dlpack_unversioned(managed.cast::<DLManagedTensor>())?);
+            return Ok(StridedTensor::from_dlpack_unversioned_with(
+                managed.cast::<DLManagedTensor>(),
+                others,
+            )?);
         }
     }
     let was_used = capsule.cast::<PyCapsule>().is_ok_and(|capsule| {
@@ -251,7 +231,7 @@ fn of_buffer(
                 "Zf" | "Zd" => format!("complex numbers of {bits} bits"),
                 _ => format!("a buffer of format `{}`", format.escape_debug()),
             };
-            let remedy = convert(&got, takes);
+            let remedy = kinds::convert(&got, takes);
             let rule = "tensors are f32, f16, u8, s8 or s32";
             let complaint = Complaint::new(op, argument.to_string(), got, rule, remedy);
             return Err(Error::DlpackUnsupported(complaint).into());

@@ -1,6 +1,9 @@
 //! Tensors of other libraries that are not numbers in memory, and their libraries' ways to one that is.
 
+use blocktensor::DType;
 use pyo3::prelude::*;
+
+use crate::tensor::foreign_name;
 
 /// A kind of tensor that is not shared.
 pub(crate) struct Kind {
@@ -94,4 +97,26 @@ pub(crate) fn is_negated(x: &Bound<'_, PyAny>) -> bool {
         Ok(Some(is_neg)) => is_neg.call0().and_then(|answer| answer.extract()).unwrap_or(false),
         _ => false,
     }
+}
+
+/// How other libraries make a tensor that this one takes of numbers of this dtype.
+pub(crate) fn convert(got: &str, takes: Option<DType>) -> String {
+    let taken = takes.map(|dtype| foreign_name(dtype.name()));
+    let names: &[&str] = match (&taken, got) {
+        (Some(taken), _) => std::slice::from_ref(taken),
+        (_, "bool") => &["uint8", "float32"],
+        _ if got.starts_with(['s', 'u']) => &["int32", "float32"],
+        _ => &["float32"],
+    };
+    let all = |call: &str, quote: &str| {
+        let calls = names.iter().map(|name| format!("`{call}{quote}{name}{quote})`"));
+        calls.collect::<Vec<_>>().join(" or ")
+    };
+    let (numpy, torch) = (all(".astype(", "\""), all(".to(torch.", ""));
+    // Both libraries wrap what does not fit, and say nothing.
+    let fits = match (names.contains(&"int32"), got) {
+        (true, "s64" | "u64" | "u32") => ", if its numbers fit into 32 bits: others would be changed",
+        _ => "",
+    };
+    format!("convert it first: a numpy array with {numpy}, a tensor of torch with {torch}{fits}")
 }

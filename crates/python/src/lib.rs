@@ -18,6 +18,7 @@ mod scopes;
 mod signals;
 mod tensor;
 mod words;
+mod written;
 
 use std::ffi::OsString;
 
@@ -67,6 +68,7 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(graph::check_options, m)?)?;
     m.add_function(wrap_pyfunction!(graph::schedule, m)?)?;
     m.add_function(wrap_pyfunction!(plan::load_plan, m)?)?;
+    m.add_function(wrap_pyfunction!(plan::_plan_from_bytes, m)?)?;
     m.add_function(wrap_pyfunction!(packed::pack_conv, m)?)?;
     m.add_function(wrap_pyfunction!(packed::pack_conv_transpose, m)?)?;
     m.add_function(wrap_pyfunction!(packed::pack_stem, m)?)?;

@@ -295,7 +295,8 @@ pub(crate) fn register_backend(
             if !function.is_callable() {
                 let of = of.map_or(String::new(), |of| format!(" for `{}`", of.escape_debug()));
                 let got = format!("{}{of}", function.get_type().fully_qualified_name()?);
-                return Err(invalid(op, argument, got, "it can be called".into(), "pass a function"));
+                let rule = "a backend's functions must be callable".to_string();
+                return Err(invalid(op, argument, got, rule, "pass a function"));
             }
         }
         if let Some(unknown) = kernels.keys().find(|name| dispatch::op(name).is_none()) {
@@ -356,7 +357,8 @@ pub(crate) fn wrap(
             return Err(invalid(op, "layout", format!("`{layout}`"), rule, "pass a name of your own"));
         }
         // Sizes whose product is a number.
-        TensorDesc::strided(&shape, dtype, MemoryFormat::Contiguous)?.bytes()?;
+        let desc = TensorDesc::strided(&shape, dtype, MemoryFormat::Contiguous);
+        desc.and_then(|desc| desc.bytes()).map_err(|e| e.in_call(op, "shape"))?;
         Ok(PyTensor(Tensor::Opaque(Arc::new(PyOpaque { object, key, dims: shape, dtype, layout }))))
     })
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use blocktensor::{PackedFile, StridedTensor, Tensor, TensorDesc, counted};
+use blocktensor::{Complaint, Error, PackedFile, StridedTensor, Tensor, TensorDesc, counted};
 use blocktensor_graph::{ElementType, Plan, Profiles};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyMapping, PyString, PyTuple};
@@ -14,6 +14,7 @@ use crate::name::FilePath;
 use crate::number::{self, Number};
 use crate::signals::Signals;
 use crate::tensor::PyTensor;
+use crate::written::note_writes;
 
 /// A network that is ready to run, at sizes that are numbers.
 #[pyclass(frozen, name = "Plan", module = "blocktensor")]
@@ -96,26 +97,32 @@ fn operands(
     let names: Vec<&str> = plan.inputs().map(|(name, _)| name).collect();
     let rule = "the inputs are {}; initializers of a model are constants";
     let given = in_order(op, "inputs", &names, rule, inputs, named)?;
-    let strided = |((name, desc), x): ((&str, &TensorDesc), Bound<'_, PyAny>)| match exchange::import_for(
+    let strided = |((name, of), x): ((&str, &ElementType), Bound<'_, PyAny>)| match exchange::import_for(
         &x,
         op,
         name,
-        Some(desc.dtype()),
+        Some(*of),
     )? {
         Tensor::Strided(t) => Ok(t),
         other => PyTensor(other).strided(op).cloned(),
     };
-    plan.inputs().zip(given).map(strided).collect()
+    names.iter().copied().zip(plan.input_types()).zip(given).map(strided).collect()
 }
 
-/// The memory for the results of a run.
-fn results_of(op: &'static str, plan: &Plan, outs: &Bound<'_, PyTuple>) -> Outcome<Vec<StridedTensor>> {
+/// The memory for the results of a run, and the objects that have it.
+fn results_of(
+    op: &'static str,
+    plan: &Plan,
+    outs: &Bound<'_, PyTuple>,
+) -> Outcome<(Vec<StridedTensor>, Vec<Py<PyAny>>)> {
     let names: Vec<&str> = plan.outputs().map(|(name, _)| name).collect();
     let given = in_order(op, "outputs", &names, "the outputs are {}", outs, None)?;
-    plan.outputs()
-        .zip(given)
-        .map(|((name, desc), x)| exchange::import_for_result(&x, op, name, desc))
-        .collect()
+    let results = plan
+        .outputs()
+        .zip(&given)
+        .map(|((name, desc), x)| exchange::import_for_result(x, op, name, desc))
+        .collect::<Outcome<_>>()?;
+    Ok((results, given.into_iter().map(Bound::unbind).collect()))
 }
 
 /// What one argument holds: a list or tuple, one mapping, or one tensor.
@@ -181,13 +188,25 @@ impl PyPlan {
             let inputs = operands(op, &self.plan, &as_tuple(inputs)?, None)?;
             Ok((inputs, results_of(op, &self.plan, &as_tuple(outputs)?)?))
         };
-        let (inputs, mut outputs) = given().map_err(|e: Failure| e.raise(py))?;
+        let (inputs, (mut outputs, written)) = given().map_err(|e: Failure| e.raise(py))?;
         released(py, op, || {
             let inputs: Vec<&StridedTensor> = inputs.iter().collect();
             let mut outputs: Vec<&mut StridedTensor> = outputs.iter_mut().collect();
             let signals = Signals::new();
-            let run = || Ok(self.plan.run_into_until(&inputs, &mut outputs, &mut || signals.stop())?);
-            signals.end(on_threads(op, self.threads, run)).map(drop)
+            // Made before the first step, when all checks have passed: a run that is refused writes nothing.
+            let mut noted: Option<PyResult<()>> = None;
+            let mut stop = || noted.get_or_insert_with(|| note_writes(&written)).is_err() || signals.stop();
+            let run = || Ok(self.plan.run_into_until(&inputs, &mut outputs, &mut stop)?);
+            let done = signals.end(on_threads(op, self.threads, run));
+            if let Some(Err(e)) = noted {
+                return Err(e.into());
+            }
+            done?;
+            // A plan without steps only copies.
+            if noted.is_none() {
+                note_writes(&written)?;
+            }
+            Ok(())
         })
     }
 
@@ -394,6 +413,37 @@ pub(crate) fn load_plan(
                 (false, false) => Plan::load(&PackedFile::read(&path)?)?,
             })
         }))?;
+        Ok(PyPlan { plan: Arc::new(plan), threads })
+    })
+}
+
+/// The plan in a packed file that a pickle holds.
+#[pyfunction]
+pub(crate) fn _plan_from_bytes(
+    py: Python<'_>,
+    bytes: &[u8],
+    threads: Option<Number<usize>>,
+) -> PyResult<PyPlan> {
+    let op = "unpickle";
+    let threads = number::maybe(op, "threads", threads).map_err(|e| e.raise(py))?;
+    let of_pickle = |e: Error| match e {
+        Error::CorruptFile(c) => {
+            let remedy = "pickle the plan again, or copy the pickle again".into();
+            Error::CorruptFile(Box::new(Complaint { remedy, ..*c }))
+        }
+        Error::PackMismatch(c) => {
+            let remedy = "plan the model again on this machine".into();
+            Error::PackMismatch(Box::new(Complaint { remedy, ..*c }))
+        }
+        other => other,
+    };
+    // The interpreter keeps the bytes only while its lock is held.
+    let bytes = bytes.to_vec();
+    released(py, op, || {
+        blocktensor::check_process(op)?;
+        let file = PackedFile::of_bytes("the pickled plan", &bytes);
+        let file = file.map_err(|e| of_pickle(e.in_call(op, "bytes")))?;
+        let plan = on_threads(op, threads, || Ok(Plan::load(&file)?))?;
         Ok(PyPlan { plan: Arc::new(plan), threads })
     })
 }

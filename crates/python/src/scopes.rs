@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use blocktensor::Door;
 use blocktensor::ledger::{Ledger, Scope, ScopeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -9,6 +10,7 @@ use pyo3::types::{PyDict, PyList};
 use crate::errors::{Failure, held};
 use crate::html;
 use crate::number::Number;
+use crate::words::Words;
 
 /// A scope that may be open.
 #[derive(Default)]
@@ -62,7 +64,10 @@ impl PyLedger {
         _value: Bound<'_, PyAny>,
         _traceback: Bound<'_, PyAny>,
     ) -> PyResult<bool> {
-        let ledger = self.guard.exit(py, "record")?;
+        let mut ledger = self.guard.exit(py, "record")?;
+        for reorder in &mut ledger.reorders {
+            reorder.op = Words.op(&reorder.op).into_owned().into();
+        }
         *self.book.lock().unwrap_or_else(PoisonError::into_inner) = ledger;
         Ok(false)
     }

@@ -148,13 +148,14 @@ impl PyTensor {
         released(py, op, || {
             let format = format_of(op, format)?;
             let made = match &self.0 {
-                Tensor::Strided(t) => t.contiguous(format)?,
+                Tensor::Strided(t) => t.contiguous(format).map_err(|e| e.in_call(op, "format"))?,
                 Tensor::Blocked(t) => t.to_strided(format)?,
                 Tensor::Opaque(t) if t.key().reorders().is_none() => {
                     return Err(opaque(self.0.tensor_ref(), op));
                 }
                 Tensor::Opaque(t) => {
-                    let to = TensorDesc::strided(t.dims(), t.dtype(), format)?;
+                    let to = TensorDesc::strided(t.dims(), t.dtype(), format);
+                    let to = to.map_err(|e| e.in_call(op, "format"))?;
                     return Ok(PyTensor(self.0.reorder(&to)?));
                 }
             };

@@ -24,9 +24,28 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("Source::of", "blocktensor.pack_conv"),
     ("Source::strided", "blocktensor.pack_conv"),
     ("Source::blocked", "blocktensor.pack_conv"),
-    ("TensorDesc::strided", "blocktensor.zeros"),
-    ("TensorDesc::blocked", "blocktensor.zeros"),
+    // Other calls that make descriptors name themselves.
+    ("TensorDesc::strided", "Model.plan"),
+    ("TensorDesc::blocked", "Model.plan"),
+    ("from_strided", "to_key"),
+    ("reorder_to", "to_blocked"),
+    ("to_blocked_into", "to_blocked"),
+    ("reorder_into", "to_blocked"),
+    ("to_strided_into", "to_strided"),
+    ("copy_into", "to_strided"),
     ("deny_reorders", "blocktensor.deny_reorders"),
+];
+
+/// Arguments that have other names here.
+const ARGUMENTS: &[(&str, &str, &str)] = &[
+    ("to_strided", "memory_format", "format"),
+    ("contiguous", "memory_format", "format"),
+    ("from_strided", "to", "result"),
+    ("to_strided", "to", "result"),
+    ("zeros", "memory_format", "layout"),
+    ("zeros", "dims", "shape"),
+    ("TensorDesc::strided", "dims", "sizes"),
+    ("TensorDesc::blocked", "dims", "sizes"),
 ];
 
 impl Door for Words {
@@ -92,5 +111,10 @@ impl Door for Words {
     fn op<'a>(&'a self, op: &'a str) -> Cow<'a, str> {
         let known = FUNCTIONS.iter().find(|(rust, _)| *rust == op);
         known.map_or(op, |(_, python)| python).into()
+    }
+
+    fn argument<'a>(&'a self, op: &str, argument: &'a str) -> Cow<'a, str> {
+        let known = ARGUMENTS.iter().find(|(of, rust, _)| (*of, *rust) == (op, argument));
+        known.map_or(argument, |(_, _, python)| python).into()
     }
 }

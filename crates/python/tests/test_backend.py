@@ -93,15 +93,52 @@ def test_reorders_of_a_registered_key_are_recorded_and_limited():
     assert back.layout == "channels_last"
     np.testing.assert_array_equal(back.numpy(), plain)
     # To the key, from it, and from row-major to the format.
-    assert len(ledger.reorders) == 3
+    assert [r["op"] for r in ledger.reorders] == ["to_key", "to_strided", "to_strided"]
+    for text in (repr(ledger), ledger.chrome_trace(), ledger._repr_html_()):
+        assert "to_key" in text and "::" not in text and "from_strided" not in text
     for scope in (bt.deny_reorders, lambda: bt.budget(0)):
-        with pytest.raises(bt.ReorderDenied), scope():
+        with pytest.raises(bt.ReorderDenied) as e, scope():
             mine.to_strided()
-        with pytest.raises(bt.ReorderDenied), scope():
+        assert (e.value.op, str(e.value)[:16]) == ("to_strided", "op `to_strided`:")
+        with pytest.raises(bt.ReorderDenied) as e, scope():
             bt.from_dlpack(plain).to_key("counted")
+        assert (e.value.op, str(e.value)[:12]) == ("to_key", "op `to_key`:")
     assert calls == ["from", "to"]
     with pytest.raises(bt.InvalidArgument, match="no program registered this key"):
         mine.to_key("nobody")
+
+
+def test_a_backend_that_makes_another_tensor_is_told_by_the_call():
+    bt.register_backend("other_layout", lambda x: bt.wrap("other_layout", x, x.shape, layout="mine"), bt.unwrap, {})
+    with pytest.raises(bt.InvalidArgument, match=r"op `to_key`: argument `result`: got \[2, 4\] f32 mine"):
+        bt.from_dlpack(X).to_key("other_layout")
+
+
+def test_functions_that_are_none_are_told_what_they_must_be():
+    for functions in [(3, 4, {}), (from_strided, 4, {}), (from_strided, to_strided, {"relu": 3})]:
+        with pytest.raises(bt.InvalidArgument, match="got int.*, but a backend's functions must be callable; pass a function"):
+            bt.register_backend("not_callable", *functions)
+
+
+def test_formats_and_sizes_are_refused_by_the_call_that_got_them():
+    mine = from_strided(bt.from_dlpack(X.reshape(1, 2, 2, 2)))
+    blocked = bt.from_dlpack(X.reshape(1, 2, 2, 2)).to_blocked()
+    for t in (mine, blocked, blocked.to_strided()):
+        with pytest.raises(bt.InvalidArgument, match="op `to_strided`: argument `format`: got preserve") as e:
+            t.to_strided("preserve")
+        assert e.value.op == "to_strided" and e.value.operands == ["format: preserve"]
+        # The remedy is for this call.
+        assert "name contiguous or channels_last" in e.value.remedy
+        t.to_strided("contiguous")
+        t.to_strided("channels_last")
+        with pytest.raises(bt.RankMismatch, match="op `to_strided`: argument `format`"):
+            t.to_strided("channels_last_3d")
+    for sizes, kind in [([1] * 13, bt.RankMismatch), ([2**62, 4], bt.Overflow), ([2**62], bt.Overflow)]:
+        with pytest.raises(kind, match="op `wrap`: argument `shape`") as e:
+            bt.wrap("py_reversed", None, sizes)
+        assert e.value.op == "wrap"
+        with pytest.raises(kind, match="op `zeros`: argument `shape`"):
+            bt.zeros(sizes)
 
 
 def test_names_of_ops_and_layouts_and_sizes_are_checked():

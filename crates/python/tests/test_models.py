@@ -91,6 +91,26 @@ def test_plans_in_files_pickled_and_copied(tmp_path):
     assert isinstance(e.value, OSError)
 
 
+def test_a_damaged_pickle_is_told_as_one(monkeypatch, tmp_path):
+    pickled = pickle.dumps(plan_of("resnet"))
+    start = pickled.index(b'{"__metadata__')
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    for at in [start - 8, start, start + 300, len(pickled) // 2, len(pickled) - 40]:
+        damaged = bytearray(pickled)
+        damaged[at] ^= 0x80
+        with pytest.raises(bt.CorruptFile, match="op `unpickle`: argument `bytes`: got `the pickled plan`: ") as e:
+            pickle.loads(bytes(damaged))
+        assert e.value.op == "unpickle" and "tmp" not in str(e.value)
+        assert e.value.remedy == "pickle the plan again, or copy the pickle again"
+    build, (packed, threads) = plan_of("resnet").__reduce__()
+    with pytest.raises(bt.CorruptFile, match="the pickled plan"):
+        build(packed[:1000], threads)
+    with pytest.raises(bt.InvalidArgument, match="op `unpickle`: argument `threads`: got 0"):
+        build(packed, 0)
+    # Nothing is written to unpickle.
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_plan_for_one_thread():
     plan = plan_of("resnet", threads=1)
     assert plan.threads == 1

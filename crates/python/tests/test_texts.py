@@ -302,7 +302,7 @@ def onnx_of(op, inputs, dtype):
         return field(1, name) + field(2, field(1, field(1, dtype) + field(2, shape)))
 
     node = b"".join(field(1, name) for name in inputs) + field(2, b"y") + field(4, op)
-    graph = field(1, node) + b"".join(field(11, tensor(name)) for name in set(inputs)) + field(12, tensor(b"y"))
+    graph = field(1, node) + b"".join(field(11, tensor(name)) for name in dict.fromkeys(inputs)) + field(12, tensor(b"y"))
     return field(1, 8) + field(7, graph) + field(8, field(2, 18))
 
 
@@ -314,7 +314,9 @@ def test_a_dtype_that_an_input_does_not_take(tmp_path, op, inputs, dtype, name):
     """The remedy names the dtype that it takes."""
     (tmp_path / "m.onnx").write_bytes(onnx_of(op, inputs, dtype))
     plan = bt.load_onnx(tmp_path / "m.onnx").plan(layouts="nchw")
-    for wrong in (np.float64, np.int64, np.bool_, np.int16):
+    # Wider and narrower integers become those that the run computes with, Booleans too where it takes them.
+    taken = {"int32": (np.int64, np.int16), "uint8": (np.bool_,), "float32": ()}[name]
+    for wrong in {np.float64, np.int64, np.bool_, np.int16} - set(taken):
         x = np.ones(2, wrong)
         e = error_of(lambda x=x: plan.run(x), bt.DlpackUnsupported)
         assert f'`.astype("{name}")`' in e.remedy and f"`.to(torch.{name})`" in e.remedy, e.remedy
@@ -322,3 +324,46 @@ def test_a_dtype_that_an_input_does_not_take(tmp_path, op, inputs, dtype, name):
         assert ("if its numbers fit" in e.remedy) == (name == "int32" and wrong == np.int64)
         (y,) = plan.run(x.astype(name))
         assert y.shape == (2,)
+
+
+def test_sizes_that_no_tensor_has_are_refused_by_the_planning():
+    for sizes, kind in [([2**31, 2**31, 4], bt.Overflow), ([1] * 13, bt.RankMismatch)]:
+        model = bt.Model()
+        model.input("x", sizes)
+        model.op("y", "neg", [("x", "x")], {}, ["y"])
+        model.output("y", "y")
+        e = error_of(lambda model=model: model.plan(layouts="nchw"), kind)
+        assert str(e).startswith("op `Model.plan`: argument `sizes`: got")
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64])
+def test_inputs_of_integers_take_every_width(tmp_path, dtype):
+    (tmp_path / "m.onnx").write_bytes(onnx_of(b"Add", [b"x", b"z"], 7))
+    plan = bt.load_onnx(tmp_path / "m.onnx").plan(layouts="nchw")
+    x, z = np.array([100, 2], dtype), np.array([7, 1, 3], dtype)[::2]
+    # Nothing is copied of what has the run's own type, which is row-major then.
+    z = z.copy() if dtype is np.int32 else z
+    place = np.zeros(2, np.int32)
+    plan.run_into([x, z], place)
+    for given in (plan.run(x, z), plan.run({"z": z, "x": x}), plan.run(x, z=z), plan.run_timed(x, z)[0], [place]):
+        assert np.asarray(given[0]).tolist() == [107, 5]
+    for number in (2**31, 2**40, -(2**31) - 1, 2**64 - 1):
+        if not np.iinfo(dtype).min <= number <= np.iinfo(dtype).max:
+            continue
+        large = np.array([1, number], dtype)
+        e = error_of(lambda large=large: plan.run(x, large), bt.InvalidArgument)
+        assert str(e).startswith(f"op `run`: argument `z`: got {number} at index [1], but integers have 32 bits here")
+        assert e.remedy == "pass numbers in this range"
+        e = error_of(lambda large=large: plan.run_into([x, large], place), bt.InvalidArgument)
+        assert str(e).startswith(f"op `run_into`: argument `z`: got {number} at index [1]")
+    assert place.tolist() == [107, 5]
+    # Only plans say that they take integers of any width.
+    if dtype in (np.int64, np.uint16):
+        error_of(lambda: bt.from_dlpack(x), bt.DlpackUnsupported)
+
+
+def test_inputs_of_booleans_take_them(tmp_path):
+    (tmp_path / "m.onnx").write_bytes(onnx_of(b"Not", [b"x"], 9))
+    plan = bt.load_onnx(tmp_path / "m.onnx").plan(layouts="nchw")
+    assert plan.run(np.array([True, False]))[0].numpy().tolist() == [0, 1]
+    assert plan.run(np.array([1, 0], np.uint8))[0].numpy().tolist() == [0, 1]

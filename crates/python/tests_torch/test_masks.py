@@ -211,6 +211,27 @@ def test_indices_are_no_operands_of_plans(name):
     assert "compute with them outside of the model" in str(e.value) and ".float()`" not in str(e.value)
 
 
+INTEGERS = {
+    "two numbers": (lambda x: torch.where(x > 0, 1, 0), lambda x: torch.where(x > 0, 1.0, 0.0)),
+    "a mask and a number": (lambda x: torch.where(x > 0, x > 0.5, 2), lambda x: torch.where(x > 0, x > 0.5, 2.0)),
+    "a number and False": (lambda x: torch.where(x > 0, 1, False), lambda x: torch.where(x > 0, 1.0, False)),
+    "a constant": (lambda x: torch.where(x > 0, torch.tensor(3), 0), lambda x: torch.where(x > 0, torch.tensor(3).float(), 0)),
+}
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_choices_of_integers_are_told_their_way(name):
+    refused, followed = INTEGERS[name]
+    remedy = r"convert it with `.float\(\)`" if name == "a constant" else r"pass numbers as floats \(`1.0` and `0.0` for 1 and 0\)"
+    with pytest.raises(bt.UnsupportedOp, match=remedy) as e:
+        converted(refused)
+    assert "its operands" not in str(e.value)
+    equal(converted(followed)(X), refused(X).float())
+    if name != "a constant":
+        with pytest.raises(bt.UnsupportedOp, match=remedy):
+            refused(eager())
+
+
 def test_large_indices_are_told_their_way():
     with pytest.raises(bt.UnsupportedOp, match=r"do not fit into s32.*pass `x.float\(\)`, or smaller numbers"):
         eager(torch.tensor([2**40]))

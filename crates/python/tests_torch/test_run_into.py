@@ -27,6 +27,50 @@ def test_gradients_that_need_what_is_overwritten_are_refused():
         loss.backward()
 
 
+REFUSED = {
+    "an input of another dtype": lambda y: ([torch.ones(3, dtype=torch.float64)], [y]),
+    "an input of other sizes": lambda y: ([torch.ones(4)], [y]),
+    "too many outputs": lambda y: ([torch.ones(3)], [y, torch.zeros(3)]),
+    "an output of other sizes": lambda y: ([torch.ones(3)], [torch.zeros(3), y[:2]]),
+    "memory of an input": lambda y: ([y], [torch.zeros(3), y]),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_refused_run_leaves_versions_and_gradients_alone(name):
+    model = bt.Model()
+    model.input("x", [3])
+    for output in ("y", "z") if "outputs" not in name and "input of" not in name else ("y",):
+        model.op(output, "neg", [("x", "x")], {}, [output])
+        model.output(output, output)
+    refused = model.plan(layouts="nchw")
+    weights, y = torch.ones(3, requires_grad=True), torch.full((3,), 2.0)
+    loss = (weights * y).sum()
+    inputs, outputs = REFUSED[name](y)
+    versions = [x._version for x in (*outputs, y)]
+    with pytest.raises(bt.Error):
+        refused.run_into(inputs, outputs)
+    assert [x._version for x in (*outputs, y)] == versions
+    assert y.tolist() == [2, 2, 2]
+    loss.backward()
+    assert weights.grad.tolist() == [2, 2, 2]
+
+
+def test_a_plan_without_steps_writes_too():
+    model = bt.Model()
+    model.input("x", [3])
+    model.output("y", "x")
+    copies = model.plan(layouts="nchw")
+    y = torch.zeros(3)
+    copies.run_into(torch.ones(3), y)
+    assert y.tolist() == [1, 1, 1] and y._version == 1
+    with pytest.raises(bt.Error):
+        copies.run_into(torch.ones(4), y)
+    assert y._version == 1
+    plan().run_into(torch.ones(3), y)
+    assert y._version == 2
+
+
 def test_inference_tensors_have_no_versions():
     with torch.inference_mode():
         y = torch.zeros(3)

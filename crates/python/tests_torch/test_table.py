@@ -320,11 +320,12 @@ def test_masks_and_indices_keep_their_dtypes_in_a_file(tmp_path):
 
 
 REFUSED = {
-    "a_result_of_int64": (lambda x: torch.where(x > 0, 1, 0), "its result is of torch.int64"),
+    "a_result_of_int64": (lambda x: (x > 0) * 2, r"its result is of torch.int64; .* convert its operands with `.float\(\)`"),
+    "a_choice_of_integers": (lambda x: torch.where(x > 0, 1, 0), r"pass numbers as floats \(`1.0` and `0.0` for 1 and 0\)"),
     "a_sum_of_a_mask": (lambda x: (x > 0).sum(), r"argument `self`: got a tensor of torch.bool.*\.float\(\)"),
     "indices_as_numbers": (lambda x: x.argmax(1) + 1, r"an operand of int64.*outside of the model"),
     "f64": (lambda x: x.double() * 2, "a conversion from f32 to torch.float64"),
-    "sum_in_f64": (lambda x: x.sum(dtype=torch.float64), "its result is of torch.float64"),
+    "sum_in_f64": (lambda x: x.sum(dtype=torch.float64), "its result is of torch.float64; plans compute in f32, leave `dtype` out"),
     "rounding_mode": (lambda x: torch.div(x, 2, rounding_mode="floor"), "argument `rounding_mode`: got 'floor'"),
     "indices_of_a_pool": (lambda x: F.max_pool2d(x, 2, return_indices=True), "the indices of a pool"),
     "two_indices": (lambda x: x[[0, 1], [1, 0]], "2 index tensors"),

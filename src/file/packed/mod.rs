@@ -247,6 +247,14 @@ impl PackedFile {
         PackedFile::of(op, path, Container::read(op, path)?, repack, true)
     }
 
+    /// As [`read`](Self::read), of bytes that are in memory already. Errors call them by this label.
+    #[doc(hidden)]
+    pub fn of_bytes(label: &str, bytes: &[u8]) -> Result<PackedFile> {
+        let (op, path) = ("PackedFile::of_bytes", Path::new(label));
+        let container = Container::read_from(op, path, &mut &bytes[..], bytes.len())?;
+        PackedFile::of(op, path, container, false, true)?.fitting()
+    }
+
     pub(super) fn fitting(self) -> Result<PackedFile> {
         match self.misfit {
             Some(misfit) => Err(Error::PackMismatch(misfit)),

@@ -12,11 +12,12 @@ use blocktensor::dispatch::{DispatchKey, Facts, Packing};
 use blocktensor::{BoundOp, DType, Operator, ParamValue, StridedTensor, TensorDesc};
 
 pub(crate) use links::Links;
+use serde::{Deserialize, Serialize};
 pub(crate) use value::Kind;
 pub use value::Value;
 
 use crate::constant::{Constant, ElementType};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::integers::Integers;
 use blocktensor::ops::Algorithm;
 
@@ -55,10 +56,25 @@ impl Tensor {
     }
 }
 
+/// A node of the graph as errors name it: the graph's name for it, and what it calls its op.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Origin {
+    pub node: String,
+    pub op: String,
+}
+
+impl Origin {
+    /// An operator's error, with the node that it came from.
+    pub(crate) fn error(&self, source: blocktensor::Error) -> Error {
+        Error::Engine(source).within(&self.node, &self.op)
+    }
+}
+
 /// An operator of a network, with its inputs and outputs.
 #[derive(Clone, Debug)]
 pub struct Node {
     pub(crate) name: String,
+    pub(crate) origin: Origin,
     pub(crate) op: Operation,
     pub(crate) inputs: Vec<TensorId>,
     pub(crate) outputs: Vec<TensorId>,
@@ -107,7 +123,7 @@ impl std::ops::Deref for Operation {
 }
 
 impl Operation {
-    /// What errors call the operator.
+    /// What errors call the operator where nobody knows its node.
     pub(crate) fn told(&self) -> &str {
         match self {
             Operation::Integers(op) => op.told(),

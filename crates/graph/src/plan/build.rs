@@ -198,11 +198,7 @@ impl<'a> Builder<'a> {
     }
 
     fn attempt(&self, i: usize, node: &Node, form: Form) -> Result<Choice> {
-        let of_operator = |source: blocktensor::Error| Error::Operator {
-            node: node.name.clone(),
-            op: node.op.told().to_string(),
-            source,
-        };
+        let of_operator = |source: blocktensor::Error| node.origin.error(source);
         if let Form::Key(key) = form {
             return self.in_key(node, key).map_err(of_operator);
         }

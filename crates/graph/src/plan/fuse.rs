@@ -266,11 +266,7 @@ impl Group {
             return Ok(Choice { implementation, ..choice });
         }
         let (region, _) = self.region(network)?;
-        let of_operator = |source| Error::Operator {
-            node: network.nodes[self.nodes[0]].name.clone(),
-            op: network.nodes[self.nodes[0]].op.op().to_string(),
-            source,
-        };
+        let of_operator = |source| network.nodes[self.nodes[0]].origin.error(source);
         let packed: Vec<_> = alone.iter().map(|c| c.as_ref().and_then(|c| c.weights.clone())).collect();
         let op = self.fusion.bind(&region, &packed).map_err(of_operator)?;
         let descs: Vec<TensorDesc> = choice.inputs.iter().map(|(_, desc)| desc.clone()).collect();

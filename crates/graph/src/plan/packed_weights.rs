@@ -54,11 +54,7 @@ impl PackedWeights {
             return group.bound(network, i, choice, &alone);
         }
         let node = &network.nodes[i];
-        let of_operator = |source: blocktensor::Error| Error::Operator {
-            node: node.name.clone(),
-            op: node.op.op().to_string(),
-            source,
-        };
+        let of_operator = |source: blocktensor::Error| node.origin.error(source);
         let key = pack_key(i, choice);
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
         let packed = match kept {

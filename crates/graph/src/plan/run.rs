@@ -13,6 +13,7 @@ use super::forms::is_foreign;
 use super::{Memory, Place, Plan, Slot, SlotId, Step, Work};
 use crate::constant::ElementType;
 use crate::error::{Error, Result, other_count};
+use crate::network::Origin;
 use crate::stop::Stop;
 
 /// Sees each step of a run before and after it runs. An error ends the run.
@@ -254,11 +255,7 @@ impl Plan {
         if let Work::Join { .. } = step.work {
             return Ok(());
         }
-        let of = |source| Error::Operator {
-            node: step.name.to_string(),
-            op: self.told(step).to_string(),
-            source: without_packing(source),
-        };
+        let of = |source| self.origin(step).error(without_packing(source));
         if let Work::InPlace { post_ops, .. } = &step.work {
             let result = self.overwrite(step, post_ops, tensors, memory)?.map_err(of)?;
             let slot = step.outputs[0].0;
@@ -281,12 +278,14 @@ impl Plan {
         done
     }
 
-    /// What errors call a step's operator.
-    fn told<'a>(&'a self, step: &'a Step) -> &'a str {
-        match (&step.work, &step.nodes[..]) {
-            (Work::Operator { .. }, [node]) => self.recipe.network.nodes[*node].op.told(),
-            (work, _) => work.op(),
-        }
+    /// The node that a step's errors name: of several that run as one, that whose name the step has.
+    fn origin(&self, step: &Step) -> Origin {
+        let nodes = step.nodes.iter().map(|&node| &self.recipe.network.nodes[node]);
+        let own = nodes.into_iter().find(|node| node.name == *step.name);
+        own.map_or_else(
+            || Origin { node: step.name.to_string(), op: step.work.op().to_string() },
+            |node| node.origin.clone(),
+        )
     }
 
     /// Computes the results of a step, in the tensors that are there for them or in new ones.

@@ -4,7 +4,7 @@ import os
 import tempfile
 from collections.abc import Callable
 
-from ._native import Plan, load_plan
+from ._native import Plan, _plan_from_bytes
 
 
 def reduce_plan(plan: Plan) -> tuple[Callable[[bytes, int | None], Plan], tuple[bytes, int | None]]:
@@ -16,8 +16,4 @@ def reduce_plan(plan: Plan) -> tuple[Callable[[bytes, int | None], Plan], tuple[
 
 
 def plan_of_bytes(packed: bytes, threads: int | None) -> Plan:
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "plan")
-        with open(path, "wb") as file:
-            file.write(packed)
-        return load_plan(path, threads=threads)
+    return _plan_from_bytes(packed, threads)

@@ -315,8 +315,8 @@ fn results(
 fn evaluated(network: &Network, node: &Node, inputs: &[Arc<Values>]) -> Result<Option<Vec<Arc<Values>>>> {
     let Some(op) = node.op.bound().filter(|op| reference::has(op)) else { return Ok(None) };
     let outputs: Vec<&[usize]> = node.outputs.iter().map(|id| network.tensor(*id).dims()).collect();
-    let results =
-        reference::evaluate(op, inputs, &outputs).map_err(|e| e.within(&node.name, node.op.op()))?;
+    let results = reference::evaluate(op, inputs, &outputs)
+        .map_err(|e| e.within(&node.origin.node, &node.origin.op))?;
     Ok(results.map(|list| list.into_iter().map(Arc::new).collect()))
 }
 

@@ -21,7 +21,7 @@ use super::PLAN;
 use crate::constant::ElementType;
 use crate::error::{Error, Result};
 use crate::integers::Integers;
-use crate::network::{Network, Node, Operation, Tensor, TensorId};
+use crate::network::{Network, Node, Operation, Origin, Tensor, TensorId};
 use crate::passes::PassReport;
 
 /// The version of this module's format.
@@ -75,6 +75,9 @@ pub(super) enum Elements {
 #[derive(Serialize, Deserialize)]
 pub(super) struct StoredNode {
     pub name: String,
+    /// The graph's node, where errors do not call it by this name and the operator's. Files of older builds never have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
     #[serde(flatten)]
     pub op: StoredOp,
     pub inputs: Vec<usize>,
@@ -190,8 +193,10 @@ impl StoredNode {
             }
         };
         let ids = |list: &[TensorId]| list.iter().map(|id| id.0).collect();
+        let is_its_own = node.origin.node == node.name && node.origin.op == node.op.told();
         Ok(StoredNode {
             name: node.name.clone(),
+            origin: (!is_its_own).then(|| node.origin.clone()),
             op,
             inputs: ids(&node.inputs),
             outputs: ids(&node.outputs),
@@ -315,7 +320,11 @@ impl Stored {
     /// Names are printed, and outputs are found by theirs.
     pub(super) fn check_names(&self) -> Result<()> {
         let outputs = self.outputs.iter().map(|(name, _)| name);
-        let inner = self.nodes.iter().map(|n| &n.name).chain(self.tensors.iter().map(|t| &t.name));
+        let nodes = self.nodes.iter().flat_map(|n| {
+            let origin = n.origin.iter().flat_map(|origin| [&origin.node, &origin.op]);
+            origin.chain([&n.name])
+        });
+        let inner = nodes.chain(self.tensors.iter().map(|t| &t.name));
         if let Some(name) = outputs.clone().chain(inner).find(|name| name.contains(char::is_control)) {
             let start: String = name.chars().take(80).collect();
             return Err(bad(format!("the name {start:?}, with a control character"), "rename it"));
@@ -421,7 +430,9 @@ impl Stored {
             if outputs.is_empty() || outputs.len() != s.makes.len() {
                 return Err(damaged(format!("{} results of node `{}`", outputs.len(), s.name)));
             }
-            Ok(Node { name: s.name.clone(), op, inputs, outputs })
+            let own = || Origin { node: s.name.clone(), op: op.told().to_string() };
+            let origin = s.origin.clone().unwrap_or_else(own);
+            Ok(Node { name: s.name.clone(), origin, op, inputs, outputs })
         };
         let nodes = self.nodes.iter().map(node).collect::<Result<Vec<_>>>()?;
         let outputs = self.outputs.iter().map(|(name, i)| Ok((name.clone(), id(*i)?)));

@@ -21,7 +21,7 @@ from ._handles import DTYPES, Absent, Handle, as_view, check_alone, described, i
 from ._replay import replayed
 from ._signatures import LISTS, PLAIN_TYPES, TRAINS, Form, as_form, form_of
 from ._told import told_text
-from ._values import TABLE, WITHOUT_OP, Unsupported, Value, held
+from ._values import CHOOSES_INTEGERS, TABLE, WITHOUT_OP, Unsupported, Value, held
 
 _ARGUMENTS = {schema["name"]: [a["name"] for a in schema["args"]] for schema in _native.schemas()}
 
@@ -344,7 +344,7 @@ def _check_choice(name: str, values: list[Any]) -> None:
         raise error(UnsupportedDType, text, "pass `x != 0`", op=name)
     if name == "where" and len(values) == 3 and any(isinstance(x, (bool, int)) for x in values[1:]):
         if not masks(*values[1:]) and not any(isinstance(x, float) or (isinstance(x, Value) and x.dtype == "f32") for x in values[1:]):
-            raise Unsupported("a result of integers; pass numbers as floats (`1.0`), whose result is f32")
+            raise Unsupported(CHOOSES_INTEGERS)
 
 
 def _one(overload: Any, values: list[Any], named: dict[str, Any]) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from .._native import Tensor
-from ._values import ONLY_RESULTS, TABLE, Builder, Unsupported, Value, aten, held
+from ._values import CHOOSES_INTEGERS, ONLY_RESULTS, TABLE, Builder, Unsupported, Value, aten, held
 
 
 def filled(x: float) -> torch.Tensor:
@@ -52,8 +52,10 @@ def _choice(b: Builder, mask: Value, x: Any, y: Any) -> Value:
     if masks(x, y):
         x, y = (as_f32(b, one) if isinstance(one, Value) else filled(one) for one in (x, y))
         return b.op("ne_scalar", x=b.op("where", condition=mask, a=x, b=y), other=0.0)
-    if any(isinstance(one, Value) and one.dtype == "int64" and not isinstance(one.tensor, Tensor) for one in (x, y)):
-        raise Unsupported(f"a choice of int64; {ONLY_RESULTS}")
+    indices = [one for one in (x, y) if isinstance(one, Value) and one.dtype == "int64" and not isinstance(one.tensor, Tensor)]
+    if indices:
+        is_constant = all(isinstance(one.tensor, torch.Tensor) for one in indices)
+        raise Unsupported(f"a choice of int64; {'convert it with `.float()`' if is_constant else ONLY_RESULTS}")
     if any(isinstance(one, Value) and one.dtype == "bool" for one in (x, y)):
         # Beside f32: other results are no f32, which `Lowering` and `_check_choice` find.
         x, y = (as_f32(b, one) if isinstance(one, Value) else one for one in (x, y))
@@ -144,6 +146,9 @@ def logical_xor(b: Builder, x: Any, y: Any) -> Value:
 def where(b: Builder, condition: Value, x: Any = None, y: Any = None) -> Value:
     if x is None or y is None:
         raise Unsupported("`where` of a condition alone has sizes that depend on data; pass both values")
+    is_whole = [isinstance(one, int) or (isinstance(one, Value) and one.dtype == "bool") for one in (x, y)]
+    if all(is_whole) and not masks(x, y):
+        raise Unsupported(CHOOSES_INTEGERS)
     return _choice(b, condition, x, y)
 
 

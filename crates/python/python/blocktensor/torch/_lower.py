@@ -238,7 +238,8 @@ class Lowering:
         if _dtype(like) != made.dtype:
             assert self._node is not None
             is_index = any(map(self._is_index, self._node.all_input_nodes))
-            remedy = ONLY_RESULTS if is_index else "plans compute in f32, convert its operands with `.float()`"
+            way = "leave `dtype` out" if self._node.kwargs.get("dtype") else "convert its operands with `.float()`"
+            remedy = ONLY_RESULTS if is_index else f"plans compute in f32, {way}"
             raise Unsupported(f"its result is of {like.dtype}; {remedy}")
         return dataclasses.replace(made, shape=tuple(like.shape))
 

@@ -78,6 +78,8 @@ _FLOATS = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 _LARGEST = {"int64": (-(2**31), 2**31 - 1), "s8": (-128, 127)}
 
 
+#: `torch.where` of a mask and two integers, which is of int64.
+CHOOSES_INTEGERS = "a result of integers; pass numbers as floats (`1.0` and `0.0` for 1 and 0), whose result is f32"
 #: What a plan does with indices.
 ONLY_RESULTS = "indices are results of a plan, or choose elements (`gather`), and are no operands: compute with them outside of the model"
 
