@@ -1,11 +1,11 @@
 """A model whose modules run on eager tensors."""
 
 import copy
+import copyreg
 from collections.abc import Iterable
 from typing import Any
 
 import torch
-from torch.nn.utils import parametrize
 from torch.utils import _pytree as pytree
 
 from .. import _native
@@ -15,7 +15,9 @@ from ._eager import EagerTensor
 from ._export import error
 from ._handles import LAST, check_autocast
 from ._options import check_module
+from ._sharing import Applied, SharedNames, check_conversion
 from ._told import told_text
+from ._unwrap import plain_name, unwrapped
 from ._values import pair
 
 #: It takes eager tensors too.
@@ -32,7 +34,8 @@ class PackedConvolution(torch.nn.Module):
         super().__init__()
         # No child: names in `state_dict` stay those of the model.
         self.__dict__["module"] = module
-        self._parameters, self._buffers, self._modules = module._parameters, module._buffers, module._modules
+        for name in ("_parameters", "_buffers", "_modules"):
+            self.__dict__[name] = SharedNames(vars(module)[name])
         self.training = module.training
         self._packed: dict[Any, PackedWeights] = {}
         self._weights: Any = None
@@ -63,6 +66,10 @@ class PackedConvolution(torch.nn.Module):
 
     def _load_from_state_dict(self, *args: Any, **named: Any) -> None:
         self.module._load_from_state_dict(*args, **named)
+
+    def _apply(self, fn: Any, recurse: bool = True) -> Any:
+        check_conversion(self, fn)
+        return super()._apply(fn, recurse)
 
     def extra_repr(self) -> str:
         return str(self.module.extra_repr())
@@ -151,7 +158,7 @@ class _After:
 def swap(model: torch.nn.Module, *, to_strided: Iterable[str] = ()) -> torch.nn.Module:
     """A copy of the model whose convolutions pack their weights, for `EagerTensor`s. All weights are shared with the model.
 
-    Names in `state_dict` are the model's. Settings of a convolution, and what is hung on it, are seen where they change later; other
+    Names in `state_dict` are the model's; of what `torch.compile` made, those of the module that it compiled. Settings of a convolution, and what is hung on it, are seen where they change later; other
     modules are copied as they are now.
 
     The first call packs; the ledger shows it. `with blocktensor.deny_reorders()` holds from the second call on. A blocked tensor
@@ -166,8 +173,8 @@ def swap(model: torch.nn.Module, *, to_strided: Iterable[str] = ()) -> torch.nn.
             what = f"module `{name}` is" if name else "the model is"
             text = f"op `swap`: argument `model`: {what} compiled by TorchScript, which takes no eager tensors"
             raise error(UnsupportedOp, text, "pass the module that was scripted or traced", op="swap")
-    names = {name for name, _ in model.named_modules(remove_duplicate=False)}
-    wanted = {to_strided} if isinstance(to_strided, str) else set(to_strided)
+    names = {plain_name(name) for name, _ in model.named_modules(remove_duplicate=False)}
+    wanted = {plain_name(name) for name in ([to_strided] if isinstance(to_strided, str) else to_strided)}
     unknown = sorted(wanted - names)
     if unknown:
         text = f"op `swap`: argument `to_strided`: got {', '.join(map(repr, unknown))}, but the model has no such module"
@@ -218,18 +225,24 @@ def _is_plain_conv(model: torch.nn.Module) -> bool:
 
 
 def _shallow(model: torch.nn.Module) -> torch.nn.Module:
-    """A copy that shares all attributes."""
-    if not parametrize.is_parametrized(model):
+    """A copy that shares all attributes. None of the class's own code runs: it might write into the model."""
+    if isinstance(model, PackedConvolution):
         return copy.copy(model)
-    # These refuse `__getstate__`, which `copy.copy` asks. Their class is their own, made by PyTorch.
     copied = object.__new__(type(model))
-    copied.__dict__.update(vars(model))
+    for name in copyreg._slotnames(type(model)):  # type: ignore[attr-defined]
+        if hasattr(model, name):
+            object.__setattr__(copied, name, getattr(model, name))
+    own = vars(copied)
+    own.update(vars(model))
+    # What `module.compile()` set calls the model itself.
+    own.pop("_compiled_call_impl", None)
     return copied
 
 
 def _swapped(
     model: torch.nn.Module, name: str, to_strided: set[str], made: dict[torch.nn.Module, torch.nn.Module]
 ) -> torch.nn.Module:
+    model = unwrapped(model, "swap", name)
     if model in made:
         return made[model]
     is_conv = _is_plain_conv(model)
@@ -237,15 +250,19 @@ def _swapped(
     made[model] = swapped
     if not is_conv:
         for key, value in vars(model).items():
-            if key.endswith(("_hooks", "_hooks_with_kwargs", "_hooks_always_called")):
+            if key.endswith(("_hooks", "_hooks_with_kwargs", "_hooks_always_called", "_non_persistent_buffers_set")):
                 swapped.__dict__[key] = copy.copy(value)
         if isinstance(vars(model).get("forward"), _Typed):
             # Swapped before: this copy's own follows.
             del swapped.__dict__["forward"]
         prefix = f"{name}." if name else ""
-        swapped._modules = {
+        for key in ("_parameters", "_buffers"):
+            swapped.__dict__[key] = SharedNames(vars(model)[key])
+        swapped.__dict__["_apply"] = Applied(swapped)
+        # Past the class's `__setattr__`, which may forward to the model.
+        swapped.__dict__["_modules"] = {
             child: module if module is None or child == "parametrizations" else _swapped(module, prefix + child, to_strided, made)
-            for child, module in model._modules.items()
+            for child, module in vars(model)["_modules"].items()
         }
     if name in to_strided or not swapped._modules.keys() - {"parametrizations"} or is_conv:
         swapped.register_forward_hook(_After(name, name in to_strided))
