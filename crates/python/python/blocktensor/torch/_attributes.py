@@ -218,6 +218,35 @@ class Attributes:
         self._assigned.clear()
 
 
+class HeldState:
+    """What the attributes of a model hold between two runs, to tell what a run changed: attributes that a first run made, too."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        self._model = model
+        # PyTorch's own modules compute weights anew, and keep lists of them: no state.
+        modules = [module for module in model.modules() if type(module).__module__.startswith("torch.nn.")]
+        self._ignored = {(module, name) for module in modules for name in vars(module)}
+        self._before: dict[str, tuple[Any, list[tuple[Any, Any]]]] = {}
+
+    def keep(self) -> None:
+        """Before the run that is looked at."""
+        self._before = {label: (value, [(x, x.copy()) for _, x in containers(value, label)]) for label, value in self._values()}
+
+    def _values(self) -> Iterator[tuple[str, Any]]:
+        for path, module in self._model.named_modules():
+            for name, value in vars(module).items():
+                if name not in _STANDARD and (module, name) not in self._ignored:
+                    yield (f"{path}.{name}" if path else name), value
+
+    def changed(self) -> list[str]:
+        now = dict(self._values())
+        found = [label for label in now if label not in self._before]
+        for label, (value, contents) in self._before.items():
+            if not same(value, now.get(label, _MISSING)) or not all(same(before, x) for x, before in contents):
+                found.append(label)
+        return found
+
+
 def _computed(value: Any) -> Any:
     """A value with zeros for the tensors in it: what a trace computes are no tensors to go on with."""
 

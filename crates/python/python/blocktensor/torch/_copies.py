@@ -11,7 +11,7 @@ from torch import fx
 from torch.utils import _pytree as pytree
 
 from .._errors import UnsupportedOp
-from ._attributes import Generators, attributes_of, containers
+from ._attributes import Generators, HeldState, attributes_of, containers
 from ._outside import Outside
 from ._promises import is_random
 from ._told import error, told
@@ -83,7 +83,7 @@ class Runs(NamedTuple):
     arguments: tuple[Any, ...]
     first: list[Any] | None
     later: list[Any] | None
-    #: What the later run changed outside of the model.
+    #: What the later run changed outside of the model, and of its attributes.
     changed: list[str]
 
 
@@ -158,18 +158,21 @@ def runs_of(model: torch.nn.Module, arguments: tuple[Any, ...]) -> Runs:
 
 
 def _results(model: torch.nn.Module, runs: list[tuple[Any, ...]]) -> tuple[list[Any] | None, list[str]]:
-    """What a copy of the model returns in the last of the runs, `None` if it raises; and what that run changed outside of it."""
+    """What a copy of the model returns in the last of the runs, `None` if it raises; and what that run changed."""
     with Outside(model) as outside:
         made, result = with_own_tensors(model), None
+        held = HeldState(made)
         try:
             with torch.no_grad():
                 for i, arguments in enumerate(runs):
                     outside.go_on()
+                    held.keep()
                     # Draws that the graph shows are PyTorch's to make: the last run has the same ones after any other.
                     torch.manual_seed(len(runs) - i)
                     result = made(*pytree.tree_map(lambda x: x.detach().clone(), arguments))
                 leaves: list[Any] = pytree.tree_leaves(result)
-                return leaves, outside.changed()
+                kept = held.changed() if len(runs) > 1 else []
+                return leaves, [*outside.changed(), *(f"the model's attribute `{name}`" for name in kept)]
         except Exception:
             # What the model raises for its example is told by the export; it need not take other numbers.
             return None, []
