@@ -1,6 +1,7 @@
 """Eager work: a tensor that stays blocked while PyTorch's own functions and modules run on it."""
 
 import math
+import re
 from collections.abc import Callable, Iterator
 from numbers import Number
 from typing import Any
@@ -9,7 +10,7 @@ import torch
 
 from .. import _native
 from .._compare import as_real
-from .._errors import Error, InvalidArgument, OpaqueLayoutError, UnsupportedOp
+from .._errors import Error, InvalidArgument, KeyMismatch, OpaqueLayoutError, UnsupportedOp
 from .._native import Tensor
 from ._answers import FLOATS, Answers
 from ._calls import call
@@ -297,6 +298,25 @@ def _run(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     except (UnsupportedOp, OpaqueLayoutError) as e:
         target = next((x for x in args if type(x) is EagerTensor), None)
         raise (_with_module(e, target) if target is not None else e) from e.__cause__
+    except KeyMismatch as e:
+        raise _with_way_for_weights(e, [*args, *kwargs.values()]) from e.__cause__
+
+
+def _with_way_for_weights(e: Error, operands: list[Any]) -> Error:
+    """The error for a blocked tensor beside weights of PyTorch, which are strided: a remedy that they have."""
+    target = next((x for x in operands if type(x) is EagerTensor and x.data.is_blocked), None)
+    if target is None or not any(isinstance(x, torch.Tensor) for x in operands):
+        return e
+    module = target.module or getattr(LAST, "module", "")
+    if module:
+        remedy = f"in a swapped model: `swap(model, to_strided=[{module!r}])` reorders what that module returns"
+    else:
+        layout = re.search(r"reorder `(\w+)` with `(\.to_blocked\(.*?\))`", e.remedy)
+        remedy = f", or `EagerTensor({layout[1]}){layout[2]}` for `{layout[1]}`" if layout is not None else ""
+        remedy = f"pass `x.to_strided()`{remedy}"
+    made = type(e)(f"{str(e).removesuffix(e.remedy)}{remedy}")
+    made.op, made.operands, made.remedy = e.op, e.operands, remedy
+    return made
 
 
 def _with_module(e: Error, x: EagerTensor) -> Error:

@@ -9,11 +9,11 @@ import torch
 from torch.utils import _pytree as pytree
 
 from .. import _native
-from .._errors import Error, InvalidArgument, UnsupportedOp
+from .._errors import Error, InvalidArgument, RankMismatch, UnsupportedOp
 from .._native import PackedWeights, Tensor
 from ._eager import EagerTensor
 from ._export import error
-from ._handles import LAST, check_autocast
+from ._handles import LAST, check_autocast, described
 from ._options import check_module
 from ._sharing import Applied, SharedNames, check_conversion
 from ._told import told_text
@@ -74,40 +74,62 @@ class PackedConvolution(torch.nn.Module):
     def extra_repr(self) -> str:
         return str(self.module.extra_repr())
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Any, output_size: Any = None) -> Any:
         """Runs the packed convolution on an `EagerTensor`, PyTorch's own on a `torch.Tensor`."""
         conv: Any = self.module
+        sizes = () if output_size is None else (output_size,)
         if not isinstance(x, EagerTensor) or not _is_plain_conv(conv):
-            return conv(x)
+            return conv(x, *sizes)
         check_autocast("conv", x)
+        rank = conv.weight.ndim
+        if x.ndim == rank - 1 and not x.data.is_blocked:
+            # A single image, as PyTorch takes it.
+            return self.forward(x.unsqueeze(0), *sizes).squeeze(0)
+        if x.ndim != rank:
+            text = f"op `conv`: got {described(x)}, but `{type(conv).__name__}` takes {rank} axes, the batch first"
+            remedy = "add the batch's axis: `x[None]`" if x.ndim == rank - 1 else f"pass a tensor of {rank} axes"
+            remedy = f"{remedy}, of `x.to_strided()`" if x.data.is_blocked else remedy
+            raise error(RankMismatch, text, remedy, op="conv")
         weights = _state(conv.weight), _state(conv.bias)
         if weights != self._weights:
             # Weights that were edited are packed again. They are kept, so that no others can have their address.
             self._packed, self._weights, self._kept = {}, weights, (conv.weight, conv.bias)
-        padding = conv.padding
-        if conv.padding_mode != "zeros" or isinstance(padding, str):
+        options = dict(stride=conv.stride, padding=conv.padding, dilation=conv.dilation, groups=conv.groups)
+        if isinstance(conv, _TRANSPOSED):
+            options["output_padding"] = _output_padding(conv, x, output_size)
+        elif conv.padding_mode != "zeros" or isinstance(conv.padding, str):
             # What PyTorch's own module does: pad first.
             is_zeros = conv.padding_mode == "zeros"
             pads = _named_padding(conv) if is_zeros else conv._reversed_padding_repeated_twice
             if any(pads):
                 x = _pad(x, pads, mode="constant" if is_zeros else conv.padding_mode)
-            padding = 0
+            options["padding"] = 0
         data = x.data
         if not data.is_blocked and data.layout.startswith("strides"):
             # A part of a tensor: packed weights are for dense sources.
             data = data.contiguous()
-        settings = _frozen(conv.stride), _frozen(padding), _frozen(conv.dilation), conv.groups
-        key = (data.shape[1:], data.layout, data.dtype, settings)
+        key = (data.shape[1:], data.layout, data.dtype, *map(_frozen, options.values()))
         packed = self._packed.get(key)
         if packed is None:
-            packed = self._packed[key] = self._pack(data, padding)
+            packed = self._packed[key] = self._pack(data, options)
         return EagerTensor(packed(data))
 
-    def _pack(self, like: Tensor, padding: Any) -> PackedWeights:
+    def _pack(self, like: Tensor, options: dict[str, Any]) -> PackedWeights:
         conv: Any = self.module
         bias = None if conv.bias is None else conv.bias.detach()
-        options = dict(stride=conv.stride, padding=padding, dilation=conv.dilation, groups=conv.groups)
-        return _native.pack_conv(conv.weight.detach(), bias, like=like, **options)
+        pack = _native.pack_conv_transpose if isinstance(conv, _TRANSPOSED) else _native.pack_conv
+        return pack(conv.weight.detach(), bias, like=like, **options)
+
+
+def _output_padding(conv: Any, x: EagerTensor, output_size: Any) -> Any:
+    if output_size is None:
+        return conv.output_padding
+    count = conv.weight.ndim - 2
+    settings = (pair(value, count) for value in (conv.stride, conv.padding, conv.kernel_size))
+    try:
+        return conv._output_padding(x, list(output_size), *settings, count, pair(conv.dilation, count))
+    except ValueError as e:
+        raise error(InvalidArgument, f"op `conv_transpose`: argument `output_size`: {told_text(e)}", "pass one of these", op="conv") from e
 
 
 def _named_padding(conv: Any) -> list[int]:
@@ -210,7 +232,8 @@ class _Typed:
             raise error(UnsupportedOp, text, remedy, op="swap") from e
 
 
-_KINDS: Any = (torch.nn.Conv1d, torch.nn.Conv2d, torch.nn.Conv3d)
+_TRANSPOSED: Any = (torch.nn.ConvTranspose1d, torch.nn.ConvTranspose2d, torch.nn.ConvTranspose3d)
+_KINDS: Any = (torch.nn.Conv1d, torch.nn.Conv2d, torch.nn.Conv3d, *_TRANSPOSED)
 
 
 def _is_plain_conv(model: torch.nn.Module) -> bool:
@@ -221,7 +244,11 @@ def _is_plain_conv(model: torch.nn.Module) -> bool:
     own, set_on_it = type(model), vars(model)
     if "forward" in set_on_it or "_conv_forward" in set_on_it or not isinstance(model._parameters.get("weight"), torch.Tensor):
         return False
-    return all(getattr(own, name) is getattr(kind, name) for name in ("forward", "_conv_forward", "__call__"))
+    if isinstance(model, _TRANSPOSED) and model.padding_mode != "zeros":
+        # PyTorch's own refuses it.
+        return False
+    names = ("forward", "_conv_forward", "_output_padding", "__call__")
+    return all(getattr(own, name, None) is getattr(kind, name, None) for name in names)
 
 
 def _shallow(model: torch.nn.Module) -> torch.nn.Module:
