@@ -174,6 +174,11 @@ def _value(x: Any) -> Any:
 def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Runs a function or a method of PyTorch."""
     name = getattr(function, "__name__", None) or str(function)
+    if isinstance(function, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
+        # `aten::conv2d`, which an exported program calls.
+        packet = getattr(function, "overloadpacket", function)
+        space, _, name = str(packet._qualified_op_name).partition("::")
+        name = name if space == "aten" else f"{space}::{name}"
     try:
         # A method that calls `super()` is a thin one around aten's op.
         if isinstance(function, FunctionType) and "__class__" not in function.__code__.co_freevars:

@@ -17,7 +17,7 @@ from ._handles import LAST, check_autocast, described
 from ._options import check_module
 from ._sharing import Applied, SharedNames, check_conversion
 from ._told import told_text
-from ._unwrap import plain_name, unwrapped
+from ._unwrap import in_training, plain_name, unwrapped
 from ._values import pair
 
 #: It takes eager tensors too.
@@ -165,7 +165,6 @@ class _After:
         self.name, self.to_strided = name, to_strided
 
     def __call__(self, module: torch.nn.Module, args: Any, result: Any) -> Any:
-        LAST.module = self.name
         if type(result) is EagerTensor:
             return self._done(result)
         return pytree.tree_map_only(EagerTensor, self._done, result)
@@ -173,7 +172,7 @@ class _After:
     def _done(self, x: EagerTensor) -> EagerTensor:
         if self.to_strided and x.data.is_blocked:
             x = x.to_strided()
-        x.module = self.name
+        LAST.module = x.module = self.name
         return x
 
 
@@ -188,8 +187,9 @@ def swap(model: torch.nn.Module, *, to_strided: Iterable[str] = ()) -> torch.nn.
     (`swap(resnet, to_strided=["avgpool"])`), and the ledger shows these reorders too.
     """
     check_module(model, "swap")
-    if model.training:
-        raise error(UnsupportedOp, "argument `model`: got a model in training mode", "call `model.eval()` first", op="swap")
+    training, remedy = in_training(model, "swap")
+    if training and model.training:
+        raise error(UnsupportedOp, "argument `model`: got a model in training mode", remedy, op="swap")
     for name, module in model.named_modules():
         if isinstance(module, torch.jit.ScriptModule):
             what = f"module `{name}` is" if name else "the model is"

@@ -21,6 +21,7 @@ from ._inputs import elsewhere, in_f32
 from ._options import check_module
 from ._outside import Outside
 from ._told import LONGEST, error, told
+from ._unwrap import in_training
 
 _ON_DATA = (
     symbolic_shapes.GuardOnDataDependentSymNode,
@@ -98,10 +99,10 @@ def _check_model(model: Any) -> None:
         if type(module).__module__.startswith(_QUANTISED) or any(x.is_quantized for x in tensors):
             text = f"argument `model`: {name} is quantised ({type(module).__name__}), but plans of PyTorch models compute in f32"
             raise error(UnsupportedOp, text, "pass the model as it was before it was quantised", op="torch.export")
-    training = [name or type(model).__name__ for name, module in model.named_modules() if module.training]
+    training, remedy = in_training(model)
     if training:
         text = f"argument `model`: got {', '.join(training[:3])} in training mode, but plans are for inference"
-        raise error(InvalidArgument, text, "call `model.eval()` first")
+        raise error(InvalidArgument, text, remedy)
 
 
 def _other_dtype(model: torch.nn.Module) -> str | None:
