@@ -415,3 +415,48 @@ def test_factories_read_no_result(tmp_path):
     assert [node.name for node in fast.plan.regions[0].outputs] == ["add"]
     fast.save(tmp_path / "x.plan")
     torch.testing.assert_close(btt.load(tmp_path / "x.plan")(x), fast(x))
+
+
+class Holding(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x):
+        return self.inner(x) * 2
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_compiled_models_and_their_models_have_the_same_weights(inside):
+    model, x = nn.Sequential(nn.Conv2d(3, 8, 3)).eval(), torch.randn(1, 3, 8, 8)
+    both = [model, torch.compile(model, backend="eager")]
+    if inside:
+        both = [Holding(one).eval() for one in both]
+    for packed, other in (both, both[::-1]):
+        fast = btt.to_blocked(packed, x)
+        for one in both:
+            fast.check_weights(one)
+        state = {name: x + 1 for name, x in other.state_dict().items()}
+        fast.load_state_dict(state)
+        with torch.no_grad():
+            assert torch.allclose(fast(x), torch.func.functional_call(other, state, x), atol=1e-5)
+            for one in both:
+                with pytest.raises(bt.PackMismatch, match="0.weight"):
+                    fast.check_weights(one)
+
+
+@pytest.mark.parametrize("pre", [False, True])
+def test_hooks_that_a_copy_would_lose_are_not_left_out(pre):
+    plain, x = nn.Sequential(nn.Conv2d(3, 8, 3)).eval(), torch.randn(1, 3, 8, 8)
+    model = torch.compile(plain, backend="eager")
+    if pre:
+        model.register_forward_pre_hook(lambda module, args: args[0] + 1)
+    else:
+        model.register_forward_hook(lambda module, args, result: result * 3)
+    for one, name in ((model, "the model"), (Holding(model).eval(), "module `inner`")):
+        with pytest.raises(bt.UnsupportedOp, match=f"copy of {name} .OptimizedModule. loses its hooks") as e:
+            btt.to_blocked(one, x)
+        assert "on the module inside of it" in e.value.remedy
+    plain.register_forward_hook(lambda module, args, result: result * 3)
+    with torch.no_grad():
+        assert torch.allclose(btt.to_blocked(torch.compile(plain, backend="eager"), x)(x), plain(x), atol=1e-5)

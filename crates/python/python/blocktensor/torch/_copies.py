@@ -37,11 +37,24 @@ def _copied(model: torch.nn.Module, known: dict[int, Any]) -> torch.nn.Module:
     known |= {id(x): x for x in _held(model) if isinstance(x, _STATELESS)}
     try:
         # The dictionary may not lose the tensors: their ids are its keys.
-        return copy.deepcopy(model, dict(known))
+        made = copy.deepcopy(model, dict(known))
     except Exception as e:
         text = f"argument `model`: {_uncopyable(model, known)} cannot be copied ({told(e)}), and conversion runs copies of a model"
         remedy = "give its class a `__deepcopy__`, or keep it outside of the model"
         raise error(UnsupportedOp, text, remedy, op="deepcopy") from e
+    _check_hooks(model, made)
+    return made
+
+
+def _check_hooks(model: torch.nn.Module, made: torch.nn.Module) -> None:
+    """Refuses a copy without the hooks of the model: the wrapper of `torch.compile` is copied without them."""
+    copies = dict(made.named_modules())
+    for path, module in model.named_modules():
+        for name in ("_forward_hooks", "_forward_pre_hooks"):
+            if path in copies and len(vars(module).get(name, ())) != len(vars(copies[path]).get(name, ())):
+                what = f"module `{path}`" if path else "the model"
+                text = f"argument `model`: a copy of {what} ({type(module).__name__}) loses its hooks, and conversion runs copies of a model"
+                raise error(UnsupportedOp, text, "register them on the module inside of it, or in a module around it", op="deepcopy")
 
 
 def _held(model: torch.nn.Module) -> Iterator[Any]:

@@ -25,6 +25,7 @@ from ._plan import ModelPlan as ModelPlan
 from ._plan import checked, plan_program, views_of_results
 from ._promises import written
 from ._told import error
+from ._unwrap import plain_name
 
 
 def plan(
@@ -332,7 +333,7 @@ class BlockedModule(OfOnePlan):
         if self._program is None:
             text = "a packed file, or a copy of a packed module, does not know the plain weights that it was packed from"
             raise error(UnsupportedOp, text, "check the module that `to_blocked` returned")
-        self._check(dict(attributes_of(model)), self._packed)
+        self._check(self._named(dict(attributes_of(model))), self._packed)
 
     def _check(self, tensors: Mapping[str, torch.Tensor], names: Iterable[str]) -> None:
         now = _digests(tensors)
@@ -341,6 +342,12 @@ class BlockedModule(OfOnePlan):
         if changed:
             text = f"weights differ from the packed ones: {', '.join(changed[:8])}{' ...' if len(changed) > 8 else ''}"
             raise error(PackMismatch, text, "call `load_state_dict(model.state_dict())`, which packs them again")
+
+    def _named(self, tensors: Mapping[str, Any]) -> dict[str, Any]:
+        """The tensors by the names that this module has for them: `torch.compile` puts a part of its own into names."""
+        assert self._program is not None
+        own = {plain_name(name): name for name in (*self._packed, *self._program.exported.state_dict)}
+        return {own.get(plain_name(name), name): x for name, x in tensors.items()}
 
     def _is_weight(self, name: str) -> bool:
         return self._program is not None and name in self._program.exported.state_dict
@@ -387,6 +394,7 @@ class BlockedModule(OfOnePlan):
             text = f"argument `state_dict`: got {type(state_dict).__name__}, but weights are tensors by name"
             raise error(InvalidArgument, text, "pass the state dict of the same model")
         own = self._program.exported.state_dict
+        state_dict = self._named(state_dict)
         missing, unexpected = sorted(set(own) - set(state_dict)), sorted(set(state_dict) - set(own))
         wrong = [*missing, *unexpected] if strict else []
         wrong += [name for name, x in own.items() if name in state_dict and state_dict[name].shape != x.shape]

@@ -17,7 +17,7 @@ from ._handles import LAST, check_autocast, described
 from ._options import check_module
 from ._sharing import Applied, SharedNames, check_conversion
 from ._told import told_text
-from ._unwrap import in_training, plain_name, unwrapped
+from ._unwrap import in_training, plain_name, swappable
 from ._values import pair
 
 #: It takes eager tensors too.
@@ -269,7 +269,7 @@ def _shallow(model: torch.nn.Module) -> torch.nn.Module:
 def _swapped(
     model: torch.nn.Module, name: str, to_strided: set[str], made: dict[torch.nn.Module, torch.nn.Module]
 ) -> torch.nn.Module:
-    model = unwrapped(model, "swap", name)
+    model = swappable(model, name)
     if model in made:
         return made[model]
     is_conv = _is_plain_conv(model)

@@ -1,7 +1,5 @@
 """Models that PyTorch's own tools made: the wrapper of `torch.compile`, which forwards attributes, and the modules of `torch.export`."""
 
-from typing import Any
-
 import torch
 from torch import fx
 from torch._dynamo import OptimizedModule
@@ -14,26 +12,26 @@ _INNER = "_orig_mod"
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks")
 
 
-def unwrapped(model: torch.nn.Module, op: str, path: str = "") -> torch.nn.Module:
-    """The model that `torch.compile` was called on, or the model itself."""
-    while isinstance(model, OptimizedModule):
-        own = vars(model)
-        if any(own.get(name) for name in _HOOKS):
-            what = f"module `{path}`" if path else "the model"
-            text = f"argument `model`: {what} has hooks on the wrapper that `torch.compile` made, and only the model in it is converted"
-            raise error(UnsupportedOp, text, "register them on the module that was compiled", op=op)
-        model = own["_modules"][_INNER]
+def unwrapped(model: torch.nn.Module) -> torch.nn.Module:
+    """The model that `torch.compile` was called on, or the model itself. A wrapper with hooks of its own is more than its model."""
+    while isinstance(model, OptimizedModule) and not any(vars(model).get(name) for name in _HOOKS):
+        model = vars(model)["_modules"][_INNER]
+    return model
+
+
+def swappable(model: torch.nn.Module, path: str) -> torch.nn.Module:
+    """The same, and an error where hooks of the wrapper would be left out."""
+    model = unwrapped(model)
+    if isinstance(model, OptimizedModule):
+        what = f"module `{path}`" if path else "the model"
+        text = f"argument `model`: {what} has hooks on the wrapper that `torch.compile` made, and only the model in it is swapped"
+        raise error(UnsupportedOp, text, "register them on the module that was compiled", op="swap")
     return model
 
 
 def plain_name(name: str) -> str:
     """A name of a module or weight as it is without `torch.compile`."""
     return ".".join(part for part in name.split(".") if part != _INNER)
-
-
-def by_plain_names(named: Any) -> dict[str, Any]:
-    """Weights by their names without `torch.compile`, in the given order."""
-    return {plain_name(name): x for name, x in dict(named).items()}
 
 
 #: Arguments of aten's calls that say how a call of a graph was recorded.
