@@ -71,7 +71,7 @@ def check_autocast(function: Any, target: Any) -> None:
     """Refuses to compute in another dtype than PyTorch would."""
     if _is_autocast_enabled("cpu"):
         reason = f"`torch.autocast` to {torch.get_autocast_dtype('cpu')} is on, and eager calls keep the dtypes of their operands"
-        remedy = "leave `torch.autocast` out, or use `x.bfloat16()` and `x.half()`"
+        remedy = "call it outside of `torch.autocast`, or inside of `torch.autocast('cpu', enabled=False)`"
         raise refused(getattr(function, "__name__", str(function)), target, reason, remedy)
 
 

@@ -36,6 +36,9 @@ _QUANTISED = ("torch.ao.nn.quantized", "torch.ao.nn.intrinsic.quantized", "torch
 
 def check(model: torch.nn.Module, arguments: tuple[Any, ...]) -> None:
     """Refuses what has no plan, before anything runs."""
+    if torch.is_autocast_enabled("cpu"):
+        text = f"`torch.autocast` to {torch.get_autocast_dtype('cpu')} is on, and plans compute in f32"
+        raise error(UnsupportedOp, text, "convert outside of `torch.autocast`: the packed module runs inside of it, in f32", op="torch.export")
     _check_model(model)
     _check_example(model, arguments)
 
@@ -99,6 +102,10 @@ def _check_model(model: Any) -> None:
         if type(module).__module__.startswith(_QUANTISED) or any(x.is_quantized for x in tensors):
             text = f"argument `model`: {name} is quantised ({type(module).__name__}), but plans of PyTorch models compute in f32"
             raise error(UnsupportedOp, text, "pass the model as it was before it was quantised", op="torch.export")
+    made_in_inference = [name for name, x in attributes_of(model) if x.is_inference()]
+    if made_in_inference and not torch.is_inference_mode_enabled():
+        text = f"argument `model`: `{made_in_inference[0]}` was made in `torch.inference_mode()`, and `torch.export` takes it there alone"
+        raise error(UnsupportedOp, text, "convert inside of `torch.inference_mode()`", op="torch.export")
     training, remedy = in_training(model)
     if training:
         text = f"argument `model`: got {', '.join(training[:3])} in training mode, but plans are for inference"
@@ -132,8 +139,11 @@ def _refused_example(model: torch.nn.Module, x: torch.Tensor) -> tuple[str, str]
     remedy = f"pass `{in_f32(x)}`"
     if x.is_floating_point():
         remedy = _other_dtype(model) or remedy
+    elif x.dtype == torch.bool:
+        remedy += ", and make the mask inside of `forward`: `x != 0`"
     elif not x.is_complex() and not x.is_quantized:
-        remedy += f", and make masks and indices of it inside of `forward` (`.to({x.dtype})`)"
+        remedy += "; where `forward` takes them for indices, convert them in it (`x.to(torch.int64)`), and pass `partial=True`: PyTorch "
+        remedy += "then runs the calls that take indices"
     return f"a tensor of {x.dtype} on {x.device}", remedy
 
 
