@@ -52,8 +52,8 @@ def _check_hooks(model: torch.nn.Module, made: torch.nn.Module) -> None:
     for path, module in model.named_modules():
         for name in ("_forward_hooks", "_forward_pre_hooks"):
             if path in copies and len(vars(module).get(name, ())) != len(vars(copies[path]).get(name, ())):
-                what = f"module `{path}`" if path else "the model"
-                text = f"argument `model`: a copy of {what} ({type(module).__name__}) loses its hooks, and conversion runs copies of a model"
+                what = f"{f'module `{path}`' if path else 'the model'} ({type(module).__name__})"
+                text = f"argument `model`: a copy of {what} loses its hooks, and conversion runs copies of a model"
                 raise error(UnsupportedOp, text, "register them on the module inside of it, or in a module around it", op="deepcopy")
 
 

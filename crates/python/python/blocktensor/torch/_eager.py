@@ -15,7 +15,7 @@ from .._native import Tensor
 from ._answers import FLOATS, Answers
 from ._calls import call
 from ._export import error
-from ._handles import DTYPES, LAST, Handle, as_torch, as_view, check_alone, check_autocast, described, imported, refused, shared
+from ._handles import DTYPES, LAST, Absent, Handle, as_torch, as_view, check_alone, check_autocast, described, imported, refused, shared
 from ._index import indexed
 
 #: Ops of tensors alone, which need none of the table: the number of their tensors.
@@ -46,7 +46,7 @@ _IN_PLACE: dict[Any, str] = {
 _OUT_OF_PLACE, _INPLACE = {"inplace": False}, {"inplace": True}
 
 
-class _NoAttribute(UnsupportedOp, AttributeError):
+class UnsupportedAttribute(UnsupportedOp, AttributeError):
     """An attribute of `torch.Tensor` that an eager tensor does not have."""
 
 
@@ -232,7 +232,7 @@ class EagerTensor(Answers):
         if callable(found):
             return lambda *args, **kwargs: _run(found, (self, *args), kwargs)
         remedy = "ask `x.to_strided().torch()` for it"
-        raise error(_NoAttribute, f"attribute `{name}` of a torch.Tensor: an eager tensor has none", remedy, op=name)
+        raise error(UnsupportedAttribute, f"attribute `{name}` of a torch.Tensor: an eager tensor has none", remedy, op=name)
 
     # Operators.
 
@@ -348,6 +348,8 @@ def _two(name: str, x: EagerTensor, other: Any) -> Any:
         if not other.ndim:
             return _two(name, x, other.item())
         right = imported(other).tensor
+    elif isinstance(other, Absent):
+        raise other.told()
     else:
         return _two(name, x, torch.as_tensor(other)) if hasattr(other, "__dlpack__") else NotImplemented
     if data.is_blocked and not right.is_blocked and name in ("add", "mul") and _is_per_channel(right.shape, data.shape):

@@ -179,8 +179,8 @@ class _After:
 def swap(model: torch.nn.Module, *, to_strided: Iterable[str] = ()) -> torch.nn.Module:
     """A copy of the model whose convolutions pack their weights, for `EagerTensor`s. All weights are shared with the model.
 
-    Names in `state_dict` are the model's; of what `torch.compile` made, those of the module that it compiled. Settings of a convolution, and what is hung on it, are seen where they change later; other
-    modules are copied as they are now.
+    Names in `state_dict` are the model's; of what `torch.compile` made, those of the module that it compiled. Settings of a convolution,
+    and what is hung on it, are seen where they change later; other modules are copied as they are now.
 
     The first call packs; the ledger shows it. `with blocktensor.deny_reorders()` holds from the second call on. A blocked tensor
     has no views, so `flatten` before a classifier is an error: `to_strided` names the modules whose results are reordered

@@ -245,7 +245,7 @@ def softmax(b: Builder, x: Value, dim: int, dtype: Any = None) -> Value:
 
 
 def _binary(op: str) -> Callable[..., Value]:
-    def binary(b: Builder, x: Any, y: Any, *, alpha: float = 1) -> Value:
+    def binary(b: Builder, x: Any, y: Any, alpha: float = 1) -> Value:
         x, y = (as_f32(b, one) if isinstance(one, Value) else one for one in (x, y))
         if not isinstance(x, Value):
             if op not in ("add", "mul"):

@@ -38,7 +38,8 @@ def check(model: torch.nn.Module, arguments: tuple[Any, ...]) -> None:
     """Refuses what has no plan, before anything runs."""
     if torch.is_autocast_enabled("cpu"):
         text = f"`torch.autocast` to {torch.get_autocast_dtype('cpu')} is on, and plans compute in f32"
-        raise error(UnsupportedOp, text, "convert outside of `torch.autocast`: the packed module runs inside of it, in f32", op="torch.export")
+        remedy = "convert outside of `torch.autocast`: the packed module runs inside of it, in f32"
+        raise error(UnsupportedOp, text, remedy, op="torch.export")
     _check_model(model)
     _check_example(model, arguments)
 
