@@ -187,7 +187,7 @@ def _called(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     name = getattr(function, "__name__", None) or str(function)
     if isinstance(function, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
         # `aten::conv2d`, which an exported program calls.
-        packet = getattr(function, "overloadpacket", function)
+        packet: Any = getattr(function, "overloadpacket", function)
         space, _, name = str(packet._qualified_op_name).partition("::")
         name = name if space == "aten" else f"{space}::{name}"
     try:
