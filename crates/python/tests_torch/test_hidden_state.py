@@ -249,6 +249,35 @@ def keeps_results(model, y):
     vars(model)["kept"] = y
 
 
+def counts_on_a_part(model, y):
+    model.conv.kept_count += 1
+
+
+def counts_on_no_child(model, y):
+    model.parts[0].kept += 1
+
+
+def replaces_a_buffer(model, y):
+    model._buffers["kept"] = model._buffers["kept"] + 1
+
+
+def adds_modules(model, y):
+    model.rest.append(nn.Identity())
+
+
+def adds_hooks(model, y):
+    model.conv.register_forward_hook(lambda *_: None)
+
+
+def changes_the_mode(model, y):
+    model.conv.training = not model.conv.training
+
+
+def makes_a_module_once(model, y):
+    if not hasattr(model, "more"):
+        model.more = nn.Identity()
+
+
 def makes_once(model, y):
     if not hasattr(model, "kept"):
         model.kept = {}
@@ -263,6 +292,10 @@ class Keeping(nn.Module):
     def __init__(self, step):
         super().__init__()
         self.conv, self.step = nn.Conv2d(3, 4, 1), step
+        self.conv.kept_count, self.parts, self.rest = 0, [nn.ReLU()], nn.ModuleList()
+        self.parts[0].kept = 0
+        if step is replaces_a_buffer:
+            self.register_buffer("kept", torch.zeros(1))
 
     def forward(self, x):
         y = self.conv(x)
@@ -292,7 +325,26 @@ def test_attributes_that_a_run_makes_and_the_next_changes_are_refused(step, part
     assert not hasattr(model, "kept") and not hasattr(model.conv, "kept")
 
 
-@pytest.mark.parametrize("step", [makes_once, sets_the_same])
+@pytest.mark.parametrize(
+    ("step", "name"),
+    [
+        (counts_on_a_part, "conv.kept_count"),
+        (counts_on_no_child, "parts.kept"),
+        (replaces_a_buffer, "kept"),
+        (adds_modules, "rest"),
+        (adds_hooks, "conv._forward_hooks"),
+        (changes_the_mode, "conv.training"),
+    ],
+)
+def test_what_a_run_changes_on_parts_of_the_model_is_refused(step, name):
+    model = Keeping(step).eval()
+    with pytest.raises(bt.UnsupportedOp, match=f"`forward` changes the model's attribute `{name}"):
+        btt.to_blocked(model, torch.ones(1, 3, 4, 4))
+    assert model.conv.kept_count == model.parts[0].kept == len(model.rest) == len(model.conv._forward_hooks) == 0
+    assert not model.conv.training
+
+
+@pytest.mark.parametrize("step", [makes_once, sets_the_same, makes_a_module_once])
 def test_attributes_that_are_made_once_are_taken(step):
     model, x = Keeping(step).eval(), torch.randn(1, 3, 4, 4)
     torch.testing.assert_close(btt.to_blocked(model, x)(x), model(x))

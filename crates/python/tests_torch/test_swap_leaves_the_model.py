@@ -148,3 +148,16 @@ def test_weights_that_are_set_are_set_on_both():
         twin = copy.deepcopy(eager)
         twin.fc.weight.zero_()
         assert model.fc.weight.abs().sum() > 0
+
+
+def test_a_swapped_model_is_for_inference_and_not_converted():
+    model = Net().eval()
+    eager = btt.swap(model)
+    for part in (eager, eager.conv, eager.fc, btt.swap(eager)):
+        with pytest.raises(bt.InvalidArgument, match="for inference"):
+            part.train()
+        assert part.eval() is part and part.train(False) is part
+    for one in (eager, nn.Sequential(eager).eval(), nn.Sequential(eager.conv).eval(), eager.conv):
+        with pytest.raises(bt.InvalidArgument, match="for eager tensors"):
+            btt.to_blocked(one, X)
+    assert torch.equal(btt.swap(eager)(X), model(X))

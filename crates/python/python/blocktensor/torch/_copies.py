@@ -35,26 +35,33 @@ def with_shared_tensors(model: torch.nn.Module) -> torch.nn.Module:
 
 def _copied(model: torch.nn.Module, known: dict[int, Any]) -> torch.nn.Module:
     known |= {id(x): x for x in _held(model) if isinstance(x, _STATELESS)}
+    # `known` may not lose the tensors: their ids are its keys.
+    memo = dict(known)
     try:
-        # The dictionary may not lose the tensors: their ids are its keys.
-        made = copy.deepcopy(model, dict(known))
+        made = copy.deepcopy(model, memo)
+        _give_hooks(model, made, memo)
+        return made
     except Exception as e:
         text = f"argument `model`: {_uncopyable(model, known)} cannot be copied ({told(e)}), and conversion runs copies of a model"
         remedy = "give its class a `__deepcopy__`, or keep it outside of the model"
         raise error(UnsupportedOp, text, remedy, op="deepcopy") from e
-    _check_hooks(model, made)
-    return made
 
 
-def _check_hooks(model: torch.nn.Module, made: torch.nn.Module) -> None:
-    """Refuses a copy without the hooks of the model: the wrapper of `torch.compile` is copied without them."""
+#: The hooks that a call of a module runs, and how.
+_HOOKS = "_forward_hooks _forward_pre_hooks _forward_hooks_with_kwargs _forward_pre_hooks_with_kwargs _forward_hooks_always_called".split()
+
+
+def _give_hooks(model: torch.nn.Module, made: torch.nn.Module, memo: dict[int, Any]) -> None:
+    """Gives the copies of modules the hooks that copying leaves out: those of graph modules, and of what `torch.compile` made."""
     copies = dict(made.named_modules())
     for path, module in model.named_modules():
-        for name in ("_forward_hooks", "_forward_pre_hooks"):
-            if path in copies and len(vars(module).get(name, ())) != len(vars(copies[path]).get(name, ())):
-                what = f"{f'module `{path}`' if path else 'the model'} ({type(module).__name__})"
-                text = f"argument `model`: a copy of {what} loses its hooks, and conversion runs copies of a model"
-                raise error(UnsupportedOp, text, "register them on the module inside of it, or in a module around it", op="deepcopy")
+        if isinstance(module, fx.GraphModule) and path in copies:
+            # What its hooks may read.
+            lost = {name: x for name, x in vars(module).items() if name not in vars(copies[path])}
+            vars(copies[path]).update(copy.deepcopy(lost, memo))
+        for name in _HOOKS:
+            if path in copies and len(vars(module).get(name, ())) > len(vars(copies[path]).get(name, ())):
+                vars(copies[path])[name] = copy.deepcopy(vars(module)[name], memo)
 
 
 def _held(model: torch.nn.Module) -> Iterator[Any]:

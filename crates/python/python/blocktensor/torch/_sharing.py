@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from .._errors import UnsupportedOp
+from .._errors import InvalidArgument, UnsupportedOp
 from ._told import error
 
 
@@ -102,7 +102,7 @@ class SharedNames(dict[str, Any]):
             raise error(UnsupportedOp, text, "change the model itself, and swap it again", op="swap")
 
 
-def check_conversion(module: torch.nn.Module, fn: Any) -> None:
+def _check_conversion(module: torch.nn.Module, fn: Any) -> None:
     """Refuses what `.half()`, `.to(...)` and `.to_empty()` would make of the weights, which are the model's own."""
     for dtype in {x.dtype for x in (*module.parameters(), *module.buffers())}:
         probe = torch.zeros(2, 2, 2, 2, dtype=dtype)
@@ -114,12 +114,34 @@ def check_conversion(module: torch.nn.Module, fn: Any) -> None:
             raise error(UnsupportedOp, text, "convert the model itself, or a `copy.deepcopy` of it, and swap that", op="to")
 
 
-class Applied:
+class _Applied:
     """The `_apply` of a module of a swapped model: what `.half()` and `.to(...)` call."""
 
     def __init__(self, module: torch.nn.Module) -> None:
         self.module = module
 
     def __call__(self, fn: Any, *args: Any, **named: Any) -> Any:
-        check_conversion(self.module, fn)
+        _check_conversion(self.module, fn)
         return type(self.module)._apply(self.module, fn, *args, **named)
+
+
+class _Evaluated:
+    """The `train` of a module of a swapped model: in training mode it would write into the model's buffers."""
+
+    def __init__(self, module: torch.nn.Module) -> None:
+        self.module = module
+
+    def __call__(self, mode: bool = True) -> Any:
+        if mode:
+            text = "argument `mode`: got True, but swapped models are for inference"
+            raise error(InvalidArgument, text, "train the model itself", op="train")
+        return type(self.module).train(self.module, mode)
+
+
+def limit(module: torch.nn.Module) -> None:
+    """Refuses on a module of a swapped model what would change the model."""
+    vars(module).update(_apply=_Applied(module), train=_Evaluated(module))
+
+
+def is_swapped(module: torch.nn.Module) -> bool:
+    return isinstance(vars(module).get("_apply"), _Applied)

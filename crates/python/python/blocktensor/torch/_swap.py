@@ -15,7 +15,7 @@ from ._eager import EagerTensor
 from ._export import error
 from ._handles import LAST, check_autocast, described
 from ._options import check_module
-from ._sharing import Applied, SharedNames, check_conversion
+from ._sharing import SharedNames, limit
 from ._told import told_text
 from ._unwrap import in_training, plain_name, swappable
 from ._values import pair
@@ -36,6 +36,7 @@ class PackedConvolution(torch.nn.Module):
         self.__dict__["module"] = module
         for name in ("_parameters", "_buffers", "_modules"):
             self.__dict__[name] = SharedNames(vars(module)[name])
+        limit(self)
         self.training = module.training
         self._packed: dict[Any, PackedWeights] = {}
         self._weights: Any = None
@@ -66,10 +67,6 @@ class PackedConvolution(torch.nn.Module):
 
     def _load_from_state_dict(self, *args: Any, **named: Any) -> None:
         self.module._load_from_state_dict(*args, **named)
-
-    def _apply(self, fn: Any, recurse: bool = True) -> Any:
-        check_conversion(self, fn)
-        return super()._apply(fn, recurse)
 
     def extra_repr(self) -> str:
         return str(self.module.extra_repr())
@@ -285,7 +282,7 @@ def _swapped(
         prefix = f"{name}." if name else ""
         for key in ("_parameters", "_buffers"):
             swapped.__dict__[key] = SharedNames(vars(model)[key])
-        swapped.__dict__["_apply"] = Applied(swapped)
+        limit(swapped)
         # Past the class's `__setattr__`, which may forward to the model.
         swapped.__dict__["_modules"] = {
             child: module if module is None or child == "parametrizations" else _swapped(module, prefix + child, to_strided, made)

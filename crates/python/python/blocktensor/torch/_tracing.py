@@ -20,6 +20,7 @@ from ._copies import state_error, with_own_tensors, with_shared_tensors
 from ._inputs import elsewhere, in_f32
 from ._options import check_module
 from ._outside import Outside
+from ._sharing import is_swapped
 from ._told import LONGEST, error, told
 from ._unwrap import in_training
 
@@ -92,6 +93,9 @@ def _check_model(model: Any) -> None:
         name = f"module `{path or type(module).__name__}`"
         if isinstance(module, BlockedModule):
             text = f"argument `model`: {name} is packed already, and has no calls of PyTorch"
+            raise error(InvalidArgument, text, "pass the model that it was made of")
+        if is_swapped(module):
+            text = f"argument `model`: {name} is a swapped one, for eager tensors"
             raise error(InvalidArgument, text, "pass the model that it was made of")
         tensors = [*module.parameters(recurse=False), *module.buffers(recurse=False)]
         if any(map(torch.nn.parameter.is_lazy, tensors)):
