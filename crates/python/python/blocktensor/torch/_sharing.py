@@ -111,7 +111,7 @@ def _check_conversion(module: torch.nn.Module, fn: Any) -> None:
             is_moved = made.dtype != dtype or made.device != probe.device
             what = f"{made.dtype} on {made.device}" if is_moved else "others"
             text = f"a swapped model shares its weights with the model, and to make {what} of them would convert the model too"
-            raise error(UnsupportedOp, text, "convert the model itself, or a `copy.deepcopy` of it, and swap that", op="to")
+            raise error(UnsupportedOp, text, "leave it in f32 on the CPU, or convert a `copy.deepcopy` of the model", op="to")
 
 
 class _Applied:
