@@ -282,7 +282,7 @@ def _modules_in(value: Any, depth: int = 0) -> Iterator[torch.nn.Module]:
 def _alike(x: Any, y: Any) -> bool:
     """Whether an attribute has the same value: of a tensor that was made anew, the same elements."""
     if isinstance(x, torch.Tensor) and isinstance(y, torch.Tensor) and x is not y:
-        return x.shape == y.shape and x.dtype == y.dtype and x.device == y.device and torch.equal(x, y)
+        return bool(x.shape == y.shape and x.dtype == y.dtype and x.device == y.device and torch.equal(x, y))
     return same(x, y)
 
 

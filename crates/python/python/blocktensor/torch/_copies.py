@@ -58,10 +58,10 @@ def _give_hooks(model: torch.nn.Module, made: torch.nn.Module, memo: dict[int, A
         if isinstance(module, fx.GraphModule) and path in copies:
             # What its hooks may read.
             lost = {name: x for name, x in vars(module).items() if name not in vars(copies[path])}
-            vars(copies[path]).update(copy.deepcopy(lost, memo))
+            copies[path].__dict__.update(copy.deepcopy(lost, memo))
         for name in _HOOKS:
             if path in copies and len(vars(module).get(name, ())) > len(vars(copies[path]).get(name, ())):
-                vars(copies[path])[name] = copy.deepcopy(vars(module)[name], memo)
+                copies[path].__dict__[name] = copy.deepcopy(vars(module)[name], memo)
 
 
 def _held(model: torch.nn.Module) -> Iterator[Any]:
