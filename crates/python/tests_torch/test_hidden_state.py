@@ -1,5 +1,6 @@
 """State that a model's code keeps in less usual places: conversion refuses it, and leaves it as it was."""
 
+import collections
 import functools
 import itertools
 import random
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from models import X, One, converted
+from torch import nn
 
 # Changes are read late: the results of conversion's own few runs agree.
 FEW = 9
@@ -196,3 +198,153 @@ def test_settings_of_the_process_are_put_back_and_refused(name):
     with pytest.raises(bt.UnsupportedOp, match=f"`forward` calls `torch.{name}`.*call it outside"):
         converted(forward)
     assert read() == before
+
+
+# Attributes that the first run makes, and later ones change.
+
+
+def grows(model, y):
+    if not hasattr(model, "kept"):
+        model.kept = []
+    model.kept.append(1.0)
+
+
+def grows_in_dict(model, y):
+    vars(model).setdefault("kept", []).append(1.0)
+
+
+def counts_in_dict(model, y):
+    vars(model)["kept"] = vars(model).get("kept", 0) + 1
+
+
+def counts_past_setattr(model, y):
+    object.__setattr__(model, "kept", getattr(model, "kept", 0) + 1)
+
+
+def moves_on(model, y):
+    if not hasattr(model, "kept"):
+        model.kept = itertools.count()
+    next(model.kept)
+
+
+def grows_inside(model, y):
+    if not hasattr(model, "kept"):
+        model.kept = {"a": [collections.deque(maxlen=3)]}
+    model.kept["a"][0].append(len(model.kept["a"][0]))
+
+
+def counts_in_object(model, y):
+    if not hasattr(model, "kept"):
+        model.kept = types.SimpleNamespace(n=0)
+    model.kept.n += 1
+
+
+def grows_on_a_part(model, y):
+    if not hasattr(model.conv, "kept"):
+        model.conv.kept = []
+    model.conv.kept.append(1.0)
+
+
+def keeps_results(model, y):
+    vars(model)["kept"] = y
+
+
+def counts_on_a_part(model, y):
+    model.conv.kept_count += 1
+
+
+def counts_on_no_child(model, y):
+    model.parts[0].kept += 1
+
+
+def replaces_a_buffer(model, y):
+    model._buffers["kept"] = model._buffers["kept"] + 1
+
+
+def adds_modules(model, y):
+    model.rest.append(nn.Identity())
+
+
+def adds_hooks(model, y):
+    model.conv.register_forward_hook(lambda *_: None)
+
+
+def changes_the_mode(model, y):
+    model.conv.training = not model.conv.training
+
+
+def makes_a_module_once(model, y):
+    if not hasattr(model, "more"):
+        model.more = nn.Identity()
+
+
+def makes_once(model, y):
+    if not hasattr(model, "kept"):
+        model.kept = {}
+    model.kept.setdefault(tuple(y.shape), torch.ones(4, 1, 1))
+
+
+def sets_the_same(model, y):
+    vars(model)["kept"], model.more = tuple(y.shape), [1, 2]
+
+
+class Keeping(nn.Module):
+    def __init__(self, step):
+        super().__init__()
+        self.conv, self.step = nn.Conv2d(3, 4, 1), step
+        self.conv.kept_count, self.parts, self.rest = 0, [nn.ReLU()], nn.ModuleList()
+        self.parts[0].kept = 0
+        if step is replaces_a_buffer:
+            self.register_buffer("kept", torch.zeros(1))
+
+    def forward(self, x):
+        y = self.conv(x)
+        self.step(self, y)
+        return y
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        grows,
+        grows_in_dict,
+        counts_in_dict,
+        counts_past_setattr,
+        moves_on,
+        grows_inside,
+        counts_in_object,
+        grows_on_a_part,
+        keeps_results,
+    ],
+)
+@pytest.mark.parametrize("partial", [False, True])
+def test_attributes_that_a_run_makes_and_the_next_changes_are_refused(step, partial):
+    model = Keeping(step).eval()
+    with pytest.raises(bt.UnsupportedOp, match="`forward` changes the model's attribute `(conv.)?kept`"):
+        btt.to_blocked(model, torch.ones(1, 3, 4, 4), partial=partial)
+    assert not hasattr(model, "kept") and not hasattr(model.conv, "kept")
+
+
+@pytest.mark.parametrize(
+    ("step", "name"),
+    [
+        (counts_on_a_part, "conv.kept_count"),
+        (counts_on_no_child, "parts.kept"),
+        (replaces_a_buffer, "kept"),
+        (adds_modules, "rest"),
+        (adds_hooks, "conv._forward_hooks"),
+        (changes_the_mode, "conv.training"),
+    ],
+)
+def test_what_a_run_changes_on_parts_of_the_model_is_refused(step, name):
+    model = Keeping(step).eval()
+    with pytest.raises(bt.UnsupportedOp, match=f"`forward` changes the model's attribute `{name}"):
+        btt.to_blocked(model, torch.ones(1, 3, 4, 4))
+    assert model.conv.kept_count == model.parts[0].kept == len(model.rest) == len(model.conv._forward_hooks) == 0
+    assert not model.conv.training
+
+
+@pytest.mark.parametrize("step", [makes_once, sets_the_same, makes_a_module_once])
+def test_attributes_that_are_made_once_are_taken(step):
+    model, x = Keeping(step).eval(), torch.randn(1, 3, 4, 4)
+    torch.testing.assert_close(btt.to_blocked(model, x)(x), model(x))

@@ -216,7 +216,7 @@ class Masked(nn.Module):
 
 
 EXAMPLES = {
-    "mask": ((X, X > 0), r"pass `x.float\(\)`, and make masks and indices of it inside of `forward`"),
+    "mask": ((X, X > 0), r"pass `x.float\(\)`, and make the mask inside of `forward`: `x != 0`"),
     "sparse": ((X.to_sparse(), X), "layout torch.sparse_coo, .* pass `x.to_dense"),
     "nested": ((torch.nested.nested_tensor([X[0], X[0]]), X), "a nested tensor, .* pass one tensor for each"),
     "half": ((X.half(), X), "pass `x.float"),
@@ -247,3 +247,66 @@ def test_a_packed_module_is_not_packed_again():
 def test_a_limit_is_a_number(reorders):
     with pytest.raises(bt.InvalidArgument, match="it is the most reorders of a run"):
         btt.to_blocked(nn.ReLU().eval(), X, reorders=reorders)
+
+
+class Indexed(nn.Module):
+    """Class ids, pixels and a mask, each converted as the error for it says."""
+
+    def __init__(self):
+        super().__init__()
+        self.table, self.conv = nn.Embedding(50, 8), nn.Conv2d(3, 8, 1)
+
+    def forward(self, ids, image, mask):
+        y = self.conv(image.float() / 255).mean((2, 3)) + self.table(ids.to(torch.int64)).mean(1)
+        return torch.where(mask != 0, y, -y)
+
+
+def test_the_remedies_for_integers_lead_out():
+    torch.manual_seed(5)
+    model = Indexed().eval()
+    given = [torch.randint(0, 50, (2, 5)), torch.randint(0, 255, (2, 3, 4, 4), dtype=torch.uint8), torch.rand(2, 1) > 0.5]
+    wanted, words = model(*given), ["`partial=True`", "`partial=True`", "`x != 0`"]
+    for i, word in enumerate(words):
+        with pytest.raises(bt.InvalidArgument, match="pass `x.float") as e:
+            btt.to_blocked(model, tuple(given))
+        assert word in e.value.remedy and f"{given[i].dtype}" in str(e.value)
+        given[i] = given[i].float()
+    with pytest.raises(bt.UnsupportedOp, match="to int64; plans compute in f32, and `partial=True` leaves") as e:
+        btt.to_blocked(model, tuple(given))
+    assert "leave it out" not in str(e.value)
+    fast = btt.to_blocked(model, tuple(given), partial=True)
+    torch.testing.assert_close(fast(*given), wanted.detach())
+
+
+@pytest.mark.parametrize("convert", [btt.plan, btt.to_blocked, lambda m, x: btt.to_blocked(m, x, partial=True)])
+def test_a_model_is_converted_outside_of_autocast(convert):
+    model = nn.Sequential(nn.Conv2d(3, 4, 1)).eval()
+    x = torch.randn(1, 3, 4, 4)
+    with torch.autocast("cpu", torch.bfloat16):
+        with pytest.raises(bt.UnsupportedOp, match="convert outside of `torch.autocast`"):
+            convert(model, x)
+        with torch.autocast("cpu", enabled=False):
+            convert(model, x)
+
+
+def test_weights_that_were_made_in_inference_mode():
+    with torch.inference_mode():
+        model, x = nn.Sequential(nn.Conv2d(3, 4, 1)).eval(), torch.randn(1, 3, 4, 4)
+    for context in (torch.no_grad(), torch.enable_grad()):
+        with context, pytest.raises(bt.UnsupportedOp, match="`0.weight` was made in") as e:
+            btt.to_blocked(model, x)
+    assert e.value.remedy == "convert inside of `torch.inference_mode()`"
+    with torch.inference_mode():
+        fast = btt.to_blocked(model, x)
+    torch.testing.assert_close(fast(x), model(x))
+    with torch.inference_mode():
+        torch.testing.assert_close(fast(x), model(x))
+        assert torch.equal(fast.state_dict()["0.weight"], model[0].weight)
+
+
+def test_an_example_that_was_made_in_inference_mode():
+    with torch.inference_mode():
+        x = torch.randn(1, 3, 4, 4)
+    model = nn.Sequential(nn.Conv2d(3, 4, 1)).eval()
+    with torch.no_grad():
+        torch.testing.assert_close(btt.to_blocked(model, x)(x), model(x))

@@ -449,3 +449,97 @@ def test_factories_read_no_result(tmp_path):
     assert [node.name for node in fast.plan.regions[0].outputs] == ["add"]
     fast.save(tmp_path / "x.plan")
     torch.testing.assert_close(btt.load(tmp_path / "x.plan")(x), fast(x))
+
+
+class Holding(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x):
+        return self.inner(x) * 2
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_compiled_models_and_their_models_have_the_same_weights(inside):
+    model, x = nn.Sequential(nn.Conv2d(3, 8, 3)).eval(), torch.randn(1, 3, 8, 8)
+    both = [model, torch.compile(model, backend="eager")]
+    if inside:
+        both = [Holding(one).eval() for one in both]
+    for packed, other in (both, both[::-1]):
+        fast = btt.to_blocked(packed, x)
+        for one in both:
+            fast.check_weights(one)
+        state = {name: x + 1 for name, x in other.state_dict().items()}
+        fast.load_state_dict(state)
+        with torch.no_grad():
+            assert torch.allclose(fast(x), torch.func.functional_call(other, state, x), atol=1e-5)
+            for one in both:
+                with pytest.raises(bt.PackMismatch, match="0.weight"):
+                    fast.check_weights(one)
+
+
+@pytest.mark.parametrize("pre", [False, True])
+@pytest.mark.parametrize("made", [lambda m: torch.compile(m, backend="eager"), torch.fx.symbolic_trace])
+def test_hooks_that_a_copy_leaves_out_are_not_lost(pre, made):
+    x = torch.randn(1, 3, 8, 8)
+    model = made(nn.Sequential(nn.Conv2d(3, 8, 3)).eval())
+    if pre:
+        model.register_forward_pre_hook(lambda module, args, kwargs: ((args[0] + 1,), kwargs), with_kwargs=True)
+    else:
+        model.register_forward_hook(lambda module, args, result: result * 3, always_call=True)
+    with torch.no_grad():
+        for one in (model, Holding(model).eval()):
+            try:
+                fast = btt.to_blocked(one, x)
+            except bt.UnsupportedOp as e:
+                # `torch.export` leaves hooks of graph modules out.
+                assert made is torch.fx.symbolic_trace and "other results than a run of the model" in str(e)
+            else:
+                assert torch.allclose(fast(x), one(x), atol=1e-5)
+
+
+class WithSizes(nn.Module):
+    """Sizes, an empty list and a named tuple among the results."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3)
+
+    def forward(self, x):
+        y = self.conv(x)
+        return y, y.shape, {"a": [x.size(), []], "b": (1, 2), "c": torch.max(y, 1)}
+
+
+@pytest.mark.parametrize("partial", [False, True])
+def test_results_have_the_types_of_the_models(partial):
+    model, x = WithSizes().eval(), torch.randn(1, 3, 8, 8)
+    y, size, rest = btt.to_blocked(model, x, partial=partial)(x)
+    wanted = model(x)
+    assert type(size) is torch.Size and size == wanted[1] and size.numel() == y.numel()
+    assert type(rest["a"][0]) is torch.Size and rest["a"] == wanted[2]["a"] and rest["b"] == (1, 2) and type(rest["b"]) is tuple
+    assert type(rest["c"]) is type(wanted[2]["c"]) and torch.equal(rest["c"].indices, wanted[2]["c"].indices)
+
+
+class Bessel(nn.Module):
+    def forward(self, x):
+        return torch.special.i0(x)
+
+
+@pytest.mark.parametrize("partial", [False, True])
+def test_what_no_copy_is_made_of_says_what_to_do(partial, tmp_path):
+    model, x = (nn.Sequential(nn.Conv2d(3, 4, 1), Bessel(), nn.Conv2d(4, 2, 1)) if partial else WithSizes()).eval(), torch.rand(1, 3, 8, 8)
+    fast = btt.to_blocked(model, x, partial=partial)
+    for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(bt.UnsupportedOp, match="a copy of a packed module .* keeps one plan, but") as e:
+            copied(fast)
+        assert e.value.op == "copy" and "`to_blocked(model, example)`" in e.value.remedy and "regions" not in str(e.value)
+    # As the remedy says.
+    torch.testing.assert_close(btt.to_blocked(pickle.loads(pickle.dumps(model)), x, partial=partial)(x), model(x))
+    with pytest.raises(bt.UnsupportedOp, match="a packed file is one plan, but") as e:
+        fast.save(tmp_path / "a.plan")
+    assert "`region.plan.save(path)`" in e.value.remedy
+    for i, region in enumerate(fast.plan.regions):
+        if region.plan is not None:
+            region.plan.save(tmp_path / f"{i}.plan")
+            assert len(bt.load_plan(tmp_path / f"{i}.plan").outputs) == len(region.outputs)

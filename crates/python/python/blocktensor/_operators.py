@@ -39,7 +39,7 @@ _NUMPYS = {numpys: name for name, (_, _, numpys) in _BINARY.items()}
 _NO_OP = "no op is for it: compute it with numpy on `x.to_strided().numpy()`, and come back with `blocktensor.from_dlpack(y)`"
 
 
-class _NoOperator(UnsupportedOp, TypeError):
+class UnsupportedOperator(UnsupportedOp, TypeError):
     """An operator or a function of numpy that tensors do not have."""
 
 
@@ -52,7 +52,7 @@ def _kind(x: Any) -> str:
 def _refused(op: str, operands: list[Any], rule: str, remedy: str) -> Exception:
     got = " and ".join(map(_kind, operands))
     names = "arguments `left` and `right`" if len(operands) == 2 else "argument `x`"
-    error = _NoOperator(f"op `{op}`: {names}: got {got}, but {rule}; {remedy}")
+    error = UnsupportedOperator(f"op `{op}`: {names}: got {got}, but {rule}; {remedy}")
     error.op, error.operands, error.remedy = op, [_kind(x) for x in operands], remedy
     return error
 

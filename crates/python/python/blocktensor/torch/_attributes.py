@@ -218,6 +218,78 @@ class Attributes:
         self._assigned.clear()
 
 
+class HeldState:
+    """What the attributes of a model hold between two runs, to tell what a run changed: attributes that a first run made, too."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        self._model = model
+        # PyTorch's own modules compute weights anew, and keep lists of them: these are no state.
+        modules = [module for module in model.modules() if type(module).__module__.startswith("torch.nn.")]
+        self._ignored = {(module, name) for module in modules for name in vars(module)}
+        self._before: dict[str, tuple[Any, list[tuple[Any, Any]]]] = {}
+
+    def keep(self) -> None:
+        """Before the run that is looked at."""
+        self._before = {label: (value, [(x, x.copy()) for _, x in containers(value, label)]) for label, value in self._values()}
+
+    def _values(self) -> Iterator[tuple[str, Any]]:
+        for path, module in _all_modules(self._model):
+            prefix = f"{path}." if path else ""
+            yield f"{prefix}training", module.training
+            yield f"{prefix}_modules", tuple(module._modules)
+            for name, value in vars(module).items():
+                if name.endswith(("_hooks", "_pre_hooks")):
+                    yield f"{prefix}{name}", tuple(value or ())
+                elif name in ("_parameters", "_buffers"):
+                    yield from ((f"{prefix}{one}", x) for one, x in value.items())
+                elif name not in _STANDARD and not ((module, name) in self._ignored and _are_tensors(value)):
+                    yield f"{prefix}{name}", value
+
+    def changed(self) -> list[str]:
+        now = dict(self._values())
+        found = [label for label in now if label not in self._before]
+        for label, (value, contents) in self._before.items():
+            if not _alike(value, now.get(label, _MISSING)) or not all(same(before, x) for x, before in contents):
+                found.append(label)
+        return found
+
+
+def _all_modules(model: torch.nn.Module) -> Iterator[tuple[str, torch.nn.Module]]:
+    """The modules by name, and those that attributes hold without being their children."""
+    seen = set(model.modules())
+    yield from model.named_modules()
+    left = [(path, module) for path, module in model.named_modules()]
+    while left:
+        path, module = left.pop()
+        for name, value in vars(module).items():
+            for one in _modules_in(value) if name not in _STANDARD else ():
+                if one not in seen:
+                    inner = [(f"{path}.{name}" if path else name, one)]
+                    inner += [(f"{inner[0][0]}.{child}", x) for child, x in one.named_modules() if child and x not in seen]
+                    seen.update(x for _, x in inner)
+                    yield from inner
+                    left += inner
+
+
+def _modules_in(value: Any, depth: int = 0) -> Iterator[torch.nn.Module]:
+    if isinstance(value, torch.nn.Module):
+        yield value
+    elif depth < _DEEPEST and isinstance(value, (list, tuple, deque, dict)):
+        for x in value.values() if isinstance(value, dict) else value:
+            yield from _modules_in(x, depth + 1)
+
+
+def _alike(x: Any, y: Any) -> bool:
+    """Whether an attribute has the same value: of a tensor that was made anew, the same elements."""
+    if isinstance(x, torch.Tensor) and isinstance(y, torch.Tensor) and x is not y:
+        return bool(x.shape == y.shape and x.dtype == y.dtype and x.device == y.device and torch.equal(x, y))
+    return same(x, y)
+
+
+def _are_tensors(x: Any) -> bool:
+    return isinstance(x, torch.Tensor) or (isinstance(x, list) and bool(x) and all(isinstance(one, torch.Tensor) for one in x))
+
+
 def _computed(value: Any) -> Any:
     """A value with zeros for the tensors in it: what a trace computes are no tensors to go on with."""
 

@@ -44,7 +44,7 @@ for _name in _REGISTERS:
         setattr(OfOnePlan, _name, _register(_name))
 
 
-class _NotCompiled(UnsupportedOp, dynamo.Unsupported):
+class UnsupportedRecording(UnsupportedOp, dynamo.Unsupported):
     """An error of this package that `torch.compile` takes for its own: it raises it, or runs the module outside of its graph."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class _NotCompiled(UnsupportedOp, dynamo.Unsupported):
 
 
 def _refuse(_context: Any) -> NoReturn:
-    raise _NotCompiled
+    raise UnsupportedRecording
 
 
 def check_compiled() -> None:

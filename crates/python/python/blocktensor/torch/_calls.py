@@ -5,6 +5,7 @@ own calls arrive one by one.
 """
 
 import functools
+import inspect
 from collections.abc import Sequence
 from types import CellType, FunctionType, MethodDescriptorType
 from typing import Any, NoReturn
@@ -12,7 +13,7 @@ from typing import Any, NoReturn
 import torch
 
 from .. import _native
-from .._errors import Error, InvalidArgument, ShapeMismatch, UnsupportedDType, UnsupportedOp
+from .._errors import Error, InvalidArgument, KeyMismatch, ShapeMismatch, UnsupportedDType, UnsupportedOp
 from .._native import Tensor
 from . import _table as _table  # fills the table
 from ._compose import masks
@@ -173,7 +174,22 @@ def _value(x: Any) -> Any:
 
 def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Runs a function or a method of PyTorch."""
+    try:
+        return _called(function, args, kwargs)
+    except Error:
+        for x in (*args, *kwargs.values()):
+            if isinstance(x, Absent):
+                raise x.told() from None
+        raise
+
+
+def _called(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     name = getattr(function, "__name__", None) or str(function)
+    if isinstance(function, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
+        # `aten::conv2d`, which an exported program calls.
+        packet: Any = getattr(function, "overloadpacket", function)
+        space, _, name = str(packet._qualified_op_name).partition("::")
+        name = name if space == "aten" else f"{space}::{name}"
     try:
         # A method that calls `super()` is a thin one around aten's op.
         if isinstance(function, FunctionType) and "__class__" not in function.__code__.co_freevars:
@@ -309,6 +325,7 @@ def _tabled(name: str, form: Form, values: list[Any], named: dict[str, Any]) -> 
         if name in ("maximum", "minimum"):
             _check_masks(values)
     elif name in _JOINED and isinstance(values[0], list):
+        _check_keys(name, values[0])
         values = [_widened(values[0]), *values[1:]]
     elif name in _BITWISE:
         _check_masks(values)
@@ -325,8 +342,32 @@ def _tabled(name: str, form: Form, values: list[Any], named: dict[str, Any]) -> 
     except TypeError as e:
         if isinstance(e, Error):
             raise
-        taken = ", ".join(name for name, _ in form.positional)
-        raise Unsupported(f"some of its arguments ({taken}); its op has fewer") from e
+        raise _surplus(name, form, values, named) from e
+
+
+def _surplus(name: str, form: Form, values: list[Any], named: dict[str, Any]) -> Unsupported:
+    """The reason for a call with arguments that the table's function does not have."""
+    parameters = list(inspect.signature(TABLE[name]).parameters)[1:]
+    given = {one: x for (one, _), x in zip(form.positional[len(parameters) :], values[len(parameters) :], strict=False)}
+    given |= {one: x for one, x in named.items() if one not in parameters}
+    if not given:
+        return Unsupported(f"some of its arguments ({', '.join(one for one, _ in form.positional)}); its op has fewer")
+    told = ", ".join(f"`{one}`: got {described(x)}" for one, x in given.items())
+    if name == "round":
+        return Unsupported(f"argument {told}, but its op rounds to whole numbers", "call `(x * 10**n).round() / 10**n`")
+    return Unsupported(f"argument {told}, which its op does not take")
+
+
+def _check_keys(name: str, values: list[Value]) -> None:
+    """Tensors of one list are all blocked or all strided: which of them is not."""
+    first = values[0].tensor
+    for i, x in enumerate(values):
+        if x.tensor.key != first.key:
+            blocked, strided = (0, i) if first.is_blocked else (i, 0)
+            got = f"`tensors[0]`: got {described(first)}, and `tensors[{i}]`: got {described(x.tensor)}"
+            text = f"op `{name}` of PyTorch: {got}, but tensors of one list are all blocked or all strided"
+            remedy = f"pass `EagerTensor(tensors[{strided}]).to_blocked()`, or `tensors[{blocked}].to_strided()`"
+            raise error(KeyMismatch, text, remedy, op=name)
 
 
 def _check_masks(values: list[Any]) -> None:

@@ -11,7 +11,7 @@ from torch import fx
 from torch.utils import _pytree as pytree
 
 from .._errors import UnsupportedOp
-from ._attributes import Generators, attributes_of, containers
+from ._attributes import Generators, HeldState, attributes_of, containers
 from ._outside import Outside
 from ._promises import is_random
 from ._told import error, told
@@ -35,13 +35,33 @@ def with_shared_tensors(model: torch.nn.Module) -> torch.nn.Module:
 
 def _copied(model: torch.nn.Module, known: dict[int, Any]) -> torch.nn.Module:
     known |= {id(x): x for x in _held(model) if isinstance(x, _STATELESS)}
+    # `known` may not lose the tensors: their ids are its keys.
+    memo = dict(known)
     try:
-        # The dictionary may not lose the tensors: their ids are its keys.
-        return copy.deepcopy(model, dict(known))
+        made = copy.deepcopy(model, memo)
+        _give_hooks(model, made, memo)
+        return made
     except Exception as e:
         text = f"argument `model`: {_uncopyable(model, known)} cannot be copied ({told(e)}), and conversion runs copies of a model"
         remedy = "give its class a `__deepcopy__`, or keep it outside of the model"
         raise error(UnsupportedOp, text, remedy, op="deepcopy") from e
+
+
+#: The hooks that a call of a module runs, and how.
+_HOOKS = "_forward_hooks _forward_pre_hooks _forward_hooks_with_kwargs _forward_pre_hooks_with_kwargs _forward_hooks_always_called".split()
+
+
+def _give_hooks(model: torch.nn.Module, made: torch.nn.Module, memo: dict[int, Any]) -> None:
+    """Gives the copies of modules the hooks that copying leaves out: those of graph modules, and of what `torch.compile` made."""
+    copies = dict(made.named_modules())
+    for path, module in model.named_modules():
+        if isinstance(module, fx.GraphModule) and path in copies:
+            # What its hooks may read.
+            lost = {name: x for name, x in vars(module).items() if name not in vars(copies[path])}
+            copies[path].__dict__.update(copy.deepcopy(lost, memo))
+        for name in _HOOKS:
+            if path in copies and len(vars(module).get(name, ())) > len(vars(copies[path]).get(name, ())):
+                copies[path].__dict__[name] = copy.deepcopy(vars(module)[name], memo)
 
 
 def _held(model: torch.nn.Module) -> Iterator[Any]:
@@ -83,7 +103,7 @@ class Runs(NamedTuple):
     arguments: tuple[Any, ...]
     first: list[Any] | None
     later: list[Any] | None
-    #: What the later run changed outside of the model.
+    #: What the later run changed outside of the model, and of its attributes.
     changed: list[str]
 
 
@@ -158,18 +178,21 @@ def runs_of(model: torch.nn.Module, arguments: tuple[Any, ...]) -> Runs:
 
 
 def _results(model: torch.nn.Module, runs: list[tuple[Any, ...]]) -> tuple[list[Any] | None, list[str]]:
-    """What a copy of the model returns in the last of the runs, `None` if it raises; and what that run changed outside of it."""
+    """What a copy of the model returns in the last of the runs, `None` if it raises; and what that run changed."""
     with Outside(model) as outside:
         made, result = with_own_tensors(model), None
+        held = HeldState(made)
         try:
             with torch.no_grad():
                 for i, arguments in enumerate(runs):
                     outside.go_on()
+                    held.keep()
                     # Draws that the graph shows are PyTorch's to make: the last run has the same ones after any other.
                     torch.manual_seed(len(runs) - i)
                     result = made(*pytree.tree_map(lambda x: x.detach().clone(), arguments))
                 leaves: list[Any] = pytree.tree_leaves(result)
-                return leaves, outside.changed()
+                kept = held.changed() if len(runs) > 1 else []
+                return leaves, [*outside.changed(), *(f"the model's attribute `{name}`" for name in kept)]
         except Exception:
             # What the model raises for its example is told by the export; it need not take other numbers.
             return None, []

@@ -1,6 +1,7 @@
 """Eager work: a tensor that stays blocked while PyTorch's own functions and modules run on it."""
 
 import math
+import re
 from collections.abc import Callable, Iterator
 from numbers import Number
 from typing import Any
@@ -9,12 +10,12 @@ import torch
 
 from .. import _native
 from .._compare import as_real
-from .._errors import Error, InvalidArgument, OpaqueLayoutError, UnsupportedOp
+from .._errors import Error, InvalidArgument, KeyMismatch, OpaqueLayoutError, UnsupportedOp
 from .._native import Tensor
 from ._answers import FLOATS, Answers
 from ._calls import call
 from ._export import error
-from ._handles import DTYPES, LAST, Handle, as_torch, as_view, check_alone, check_autocast, described, imported, refused, shared
+from ._handles import DTYPES, LAST, Absent, Handle, as_torch, as_view, check_alone, check_autocast, described, imported, refused, shared
 from ._index import indexed
 
 #: Ops of tensors alone, which need none of the table: the number of their tensors.
@@ -45,7 +46,7 @@ _IN_PLACE: dict[Any, str] = {
 _OUT_OF_PLACE, _INPLACE = {"inplace": False}, {"inplace": True}
 
 
-class _NoAttribute(UnsupportedOp, AttributeError):
+class UnsupportedAttribute(UnsupportedOp, AttributeError):
     """An attribute of `torch.Tensor` that an eager tensor does not have."""
 
 
@@ -231,7 +232,7 @@ class EagerTensor(Answers):
         if callable(found):
             return lambda *args, **kwargs: _run(found, (self, *args), kwargs)
         remedy = "ask `x.to_strided().torch()` for it"
-        raise error(_NoAttribute, f"attribute `{name}` of a torch.Tensor: an eager tensor has none", remedy, op=name)
+        raise error(UnsupportedAttribute, f"attribute `{name}` of a torch.Tensor: an eager tensor has none", remedy, op=name)
 
     # Operators.
 
@@ -297,6 +298,25 @@ def _run(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     except (UnsupportedOp, OpaqueLayoutError) as e:
         target = next((x for x in args if type(x) is EagerTensor), None)
         raise (_with_module(e, target) if target is not None else e) from e.__cause__
+    except KeyMismatch as e:
+        raise _with_way_for_weights(e, [*args, *kwargs.values()]) from e.__cause__
+
+
+def _with_way_for_weights(e: Error, operands: list[Any]) -> Error:
+    """The error for a blocked tensor beside weights of PyTorch, which are strided: a remedy that they have."""
+    target = next((x for x in operands if type(x) is EagerTensor and x.data.is_blocked), None)
+    if target is None or not any(isinstance(x, torch.Tensor) for x in operands):
+        return e
+    module = target.module or getattr(LAST, "module", "")
+    if module:
+        remedy = f"in a swapped model: `swap(model, to_strided=[{module!r}])` reorders what that module returns"
+    else:
+        layout = re.search(r"reorder `(\w+)` with `(\.to_blocked\(.*?\))`", e.remedy)
+        remedy = f", or `EagerTensor({layout[1]}){layout[2]}` for `{layout[1]}`" if layout is not None else ""
+        remedy = f"pass `x.to_strided()`{remedy}"
+    made = type(e)(f"{str(e).removesuffix(e.remedy)}{remedy}")
+    made.op, made.operands, made.remedy = e.op, e.operands, remedy
+    return made
 
 
 def _with_module(e: Error, x: EagerTensor) -> Error:
@@ -328,6 +348,8 @@ def _two(name: str, x: EagerTensor, other: Any) -> Any:
         if not other.ndim:
             return _two(name, x, other.item())
         right = imported(other).tensor
+    elif isinstance(other, Absent):
+        raise other.told()
     else:
         return _two(name, x, torch.as_tensor(other)) if hasattr(other, "__dlpack__") else NotImplemented
     if data.is_blocked and not right.is_blocked and name in ("add", "mul") and _is_per_channel(right.shape, data.shape):

@@ -17,6 +17,7 @@ from ._inputs import names_of
 from ._promises import Refused, is_random, is_unknown, only_changes_metadata, op_name, read_later, storages, trains, written
 from ._told import error
 from ._tracing import check, trace
+from ._unwrap import unwrapped
 
 #: Calls whose result does not depend on the elements of their operand.
 FACTORIES = set("new_zeros new_ones new_full new_empty zeros_like ones_like full_like empty_like".split())
@@ -89,6 +90,7 @@ def as_arguments(example: Any) -> tuple[Any, ...]:
 def export(model: torch.nn.Module, example: Any) -> Program:
     """Exports the model, without decompositions."""
     arguments = as_arguments(example)
+    model = unwrapped(model)
     check(model, arguments)
     runs = runs_of(model, arguments)
     program = program_of(type(model).__name__, pytree.tree_structure(arguments), lambda: trace(model, arguments))

@@ -71,7 +71,7 @@ def check_autocast(function: Any, target: Any) -> None:
     """Refuses to compute in another dtype than PyTorch would."""
     if _is_autocast_enabled("cpu"):
         reason = f"`torch.autocast` to {torch.get_autocast_dtype('cpu')} is on, and eager calls keep the dtypes of their operands"
-        remedy = "leave `torch.autocast` out, or use `x.bfloat16()` and `x.half()`"
+        remedy = "call it outside of `torch.autocast`, or inside of `torch.autocast('cpu', enabled=False)`"
         raise refused(getattr(function, "__name__", str(function)), target, reason, remedy)
 
 
@@ -84,8 +84,16 @@ class Absent:
     def __getattr__(self, attribute: str) -> Any:
         if attribute.startswith("_"):
             raise AttributeError(attribute)
+        raise self.told()
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        raise next(x for x in (*args, *(kwargs or {}).values()) if isinstance(x, cls)).told()
+
+    def told(self) -> Exception:
+        """The error for its use."""
         remedy = "call it on `x.to_strided().torch()`"
-        raise error(UnsupportedOp, f"op `{self._name}` of PyTorch: no op of blocktensor computes this result", remedy, op=self._name)
+        return error(UnsupportedOp, f"op `{self._name}` of PyTorch: no op of blocktensor computes this result", remedy, op=self._name)
 
     def __repr__(self) -> str:
         return f"<a result of {self._name} that no op computes>"

@@ -25,6 +25,7 @@ from ._plan import ModelPlan as ModelPlan
 from ._plan import checked, plan_program, views_of_results
 from ._promises import written
 from ._told import error
+from ._unwrap import plain_name
 
 
 def plan(
@@ -73,6 +74,19 @@ def _digests(state: Mapping[str, torch.Tensor]) -> dict[str, bytes]:
         return hashlib.blake2b(data, digest_size=16).digest()
 
     return {name: digest(x) for name, x in state.items()}
+
+
+def _nested(leaves: list[Any], spec: pytree.TreeSpec) -> Any:
+    """Results as the model nests them. PyTorch's `tree_unflatten` makes a tuple of a `torch.Size`."""
+    if spec.is_leaf():
+        return leaves[0]
+    children, start = [], 0
+    for child in spec.children():
+        children.append(_nested(leaves[start : start + child.num_leaves], child))
+        start += child.num_leaves
+    if spec.type is torch.Size and all(isinstance(x, int) for x in children):
+        return torch.Size(children)
+    return pytree.SUPPORTED_NODES[spec.type].unflatten_fn(children, spec.context)
 
 
 def _is_tensor(x: Any) -> bool:
@@ -240,7 +254,7 @@ class BlockedModule(OfOnePlan):
         copies: dict[int, Any] = {}
         with torch.no_grad():
             returned = [self._result(x, values, copies) if isinstance(x, fx.Node) else x for x in program.outputs]
-        return pytree.tree_unflatten(returned, program.spec)
+        return _nested(returned, program.spec)
 
     def _leaves(self, args: tuple[Any, ...]) -> list[Any]:
         """The tensors in the order of the model's inputs."""
@@ -332,7 +346,7 @@ class BlockedModule(OfOnePlan):
         if self._program is None:
             text = "a packed file, or a copy of a packed module, does not know the plain weights that it was packed from"
             raise error(UnsupportedOp, text, "check the module that `to_blocked` returned")
-        self._check(dict(attributes_of(model)), self._packed)
+        self._check(self._named(dict(attributes_of(model))), self._packed)
 
     def changed(self, tensors: Mapping[str, torch.Tensor], names: Iterable[str]) -> list[str]:
         """Which of these weights differ from the packed ones."""
@@ -345,6 +359,12 @@ class BlockedModule(OfOnePlan):
         if changed:
             text = f"weights differ from the packed ones: {', '.join(changed[:8])}{' ...' if len(changed) > 8 else ''}"
             raise error(PackMismatch, text, "call `load_state_dict(model.state_dict())`, which packs them again")
+
+    def _named(self, tensors: Mapping[str, Any]) -> dict[str, Any]:
+        """The tensors by the names that this module has for them: `torch.compile` puts a part of its own into names."""
+        assert self._program is not None
+        own = {plain_name(name): name for name in (*self._packed, *self._program.exported.state_dict)}
+        return {own.get(plain_name(name), name): x for name, x in tensors.items()}
 
     def _is_weight(self, name: str) -> bool:
         return self._program is not None and name in self._program.exported.state_dict
@@ -391,6 +411,7 @@ class BlockedModule(OfOnePlan):
             text = f"argument `state_dict`: got {type(state_dict).__name__}, but weights are tensors by name"
             raise error(InvalidArgument, text, "pass the state dict of the same model")
         own = self._program.exported.state_dict
+        state_dict = self._named(state_dict)
         missing, unexpected = sorted(set(own) - set(state_dict)), sorted(set(state_dict) - set(own))
         wrong = [*missing, *unexpected] if strict else []
         wrong += [name for name, x in own.items() if name in state_dict and state_dict[name].shape != x.shape]
@@ -419,22 +440,25 @@ class BlockedModule(OfOnePlan):
         if hooks:
             text = f"a packed file is one plan, but the module has hooks (`{hooks[0].strip('_')}`)"
             raise error(UnsupportedOp, text, "remove them before, and register them on what `load` returns", op="save")
-        self._only_plan().save(path)
+        remedy = "save those of `module.plan.regions` that have a plan one by one, `region.plan.save(path)`, for `blocktensor.load_plan`"
+        self._only_plan("a packed file is one plan", remedy, "save").save(path)
 
-    def _only_plan(self) -> Plan:
+    def _only_plan(self, rule: str, remedy: str, op: str) -> Plan:
         if isinstance(self.plan, Plan):
             return self.plan
         assert self._program is not None
         difference = _difference(self._program, self.plan)
         if difference is not None:
-            raise error(UnsupportedOp, f"a packed file is one plan, but {difference}", "save the plans of `module.plan.regions` one by one")
+            raise error(UnsupportedOp, f"{rule}, but {difference}", remedy, op=op)
         assert self.plan.regions[0].plan is not None
         return self.plan.regions[0].plan
 
     def __reduce__(self) -> Any:
+        rule = "a copy of a packed module (`copy.copy`, `copy.deepcopy`, pickle) keeps one plan"
+        plan = self._only_plan(rule, "copy the model instead, and convert the copy with `to_blocked(model, example)`", "copy")
         # Hooks, and what a program has set on the module.
         own = {name: x for name, x in vars(self).items() if name not in _OF_PLAN}
-        return _of_plan, (self._only_plan(), self._structures, self._names), own
+        return _of_plan, (plan, self._structures, self._names), own
 
     def __prepare_scriptable__(self) -> Any:
         text = "`torch.jit.script` compiles Python, and a packed module runs a plan"

@@ -1,21 +1,23 @@
 """A model whose modules run on eager tensors."""
 
 import copy
+import copyreg
 from collections.abc import Iterable
 from typing import Any
 
 import torch
-from torch.nn.utils import parametrize
 from torch.utils import _pytree as pytree
 
 from .. import _native
-from .._errors import Error, InvalidArgument, UnsupportedOp
+from .._errors import Error, InvalidArgument, RankMismatch, UnsupportedOp
 from .._native import PackedWeights, Tensor
 from ._eager import EagerTensor
 from ._export import error
-from ._handles import LAST, check_autocast
+from ._handles import LAST, check_autocast, described
 from ._options import check_module
+from ._sharing import SharedNames, limit
 from ._told import told_text
+from ._unwrap import in_training, plain_name, swappable
 from ._values import pair
 
 #: It takes eager tensors too.
@@ -32,7 +34,9 @@ class PackedConvolution(torch.nn.Module):
         super().__init__()
         # No child: names in `state_dict` stay those of the model.
         self.__dict__["module"] = module
-        self._parameters, self._buffers, self._modules = module._parameters, module._buffers, module._modules
+        for name in ("_parameters", "_buffers", "_modules"):
+            self.__dict__[name] = SharedNames(vars(module)[name])
+        limit(self)
         self.training = module.training
         self._packed: dict[Any, PackedWeights] = {}
         self._weights: Any = None
@@ -67,40 +71,62 @@ class PackedConvolution(torch.nn.Module):
     def extra_repr(self) -> str:
         return str(self.module.extra_repr())
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Any, output_size: Any = None) -> Any:
         """Runs the packed convolution on an `EagerTensor`, PyTorch's own on a `torch.Tensor`."""
         conv: Any = self.module
+        sizes = () if output_size is None else (output_size,)
         if not isinstance(x, EagerTensor) or not _is_plain_conv(conv):
-            return conv(x)
+            return conv(x, *sizes)
         check_autocast("conv", x)
+        rank = conv.weight.ndim
+        if x.ndim == rank - 1 and not x.data.is_blocked:
+            # A single image, as PyTorch takes it.
+            return self.forward(x.unsqueeze(0), *sizes).squeeze(0)
+        if x.ndim != rank:
+            text = f"op `conv`: got {described(x)}, but `{type(conv).__name__}` takes {rank} axes, the batch first"
+            remedy = "add the batch's axis: `x[None]`" if x.ndim == rank - 1 else f"pass a tensor of {rank} axes"
+            remedy = f"{remedy}, of `x.to_strided()`" if x.data.is_blocked else remedy
+            raise error(RankMismatch, text, remedy, op="conv")
         weights = _state(conv.weight), _state(conv.bias)
         if weights != self._weights:
             # Weights that were edited are packed again. They are kept, so that no others can have their address.
             self._packed, self._weights, self._kept = {}, weights, (conv.weight, conv.bias)
-        padding = conv.padding
-        if conv.padding_mode != "zeros" or isinstance(padding, str):
+        options = dict(stride=conv.stride, padding=conv.padding, dilation=conv.dilation, groups=conv.groups)
+        if isinstance(conv, _TRANSPOSED):
+            options["output_padding"] = _output_padding(conv, x, output_size)
+        elif conv.padding_mode != "zeros" or isinstance(conv.padding, str):
             # What PyTorch's own module does: pad first.
             is_zeros = conv.padding_mode == "zeros"
             pads = _named_padding(conv) if is_zeros else conv._reversed_padding_repeated_twice
             if any(pads):
                 x = _pad(x, pads, mode="constant" if is_zeros else conv.padding_mode)
-            padding = 0
+            options["padding"] = 0
         data = x.data
         if not data.is_blocked and data.layout.startswith("strides"):
             # A part of a tensor: packed weights are for dense sources.
             data = data.contiguous()
-        settings = _frozen(conv.stride), _frozen(padding), _frozen(conv.dilation), conv.groups
-        key = (data.shape[1:], data.layout, data.dtype, settings)
+        key = (data.shape[1:], data.layout, data.dtype, *map(_frozen, options.values()))
         packed = self._packed.get(key)
         if packed is None:
-            packed = self._packed[key] = self._pack(data, padding)
+            packed = self._packed[key] = self._pack(data, options)
         return EagerTensor(packed(data))
 
-    def _pack(self, like: Tensor, padding: Any) -> PackedWeights:
+    def _pack(self, like: Tensor, options: dict[str, Any]) -> PackedWeights:
         conv: Any = self.module
         bias = None if conv.bias is None else conv.bias.detach()
-        options = dict(stride=conv.stride, padding=padding, dilation=conv.dilation, groups=conv.groups)
-        return _native.pack_conv(conv.weight.detach(), bias, like=like, **options)
+        pack = _native.pack_conv_transpose if isinstance(conv, _TRANSPOSED) else _native.pack_conv
+        return pack(conv.weight.detach(), bias, like=like, **options)
+
+
+def _output_padding(conv: Any, x: EagerTensor, output_size: Any) -> Any:
+    if output_size is None:
+        return conv.output_padding
+    count = conv.weight.ndim - 2
+    settings = (pair(value, count) for value in (conv.stride, conv.padding, conv.kernel_size))
+    try:
+        return conv._output_padding(x, list(output_size), *settings, count, pair(conv.dilation, count))
+    except ValueError as e:
+        raise error(InvalidArgument, f"op `conv_transpose`: argument `output_size`: {told_text(e)}", "pass one of these", op="conv") from e
 
 
 def _named_padding(conv: Any) -> list[int]:
@@ -136,7 +162,6 @@ class _After:
         self.name, self.to_strided = name, to_strided
 
     def __call__(self, module: torch.nn.Module, args: Any, result: Any) -> Any:
-        LAST.module = self.name
         if type(result) is EagerTensor:
             return self._done(result)
         return pytree.tree_map_only(EagerTensor, self._done, result)
@@ -144,30 +169,31 @@ class _After:
     def _done(self, x: EagerTensor) -> EagerTensor:
         if self.to_strided and x.data.is_blocked:
             x = x.to_strided()
-        x.module = self.name
+        LAST.module = x.module = self.name
         return x
 
 
 def swap(model: torch.nn.Module, *, to_strided: Iterable[str] = ()) -> torch.nn.Module:
     """A copy of the model whose convolutions pack their weights, for `EagerTensor`s. All weights are shared with the model.
 
-    Names in `state_dict` are the model's. Settings of a convolution, and what is hung on it, are seen where they change later; other
-    modules are copied as they are now.
+    Names in `state_dict` are the model's; of what `torch.compile` made, those of the module that it compiled. Settings of a convolution,
+    and what is hung on it, are seen where they change later; other modules are copied as they are now.
 
     The first call packs; the ledger shows it. `with blocktensor.deny_reorders()` holds from the second call on. A blocked tensor
     has no views, so `flatten` before a classifier is an error: `to_strided` names the modules whose results are reordered
     (`swap(resnet, to_strided=["avgpool"])`), and the ledger shows these reorders too.
     """
     check_module(model, "swap")
-    if model.training:
-        raise error(UnsupportedOp, "argument `model`: got a model in training mode", "call `model.eval()` first", op="swap")
+    training, remedy = in_training(model, "swap")
+    if training and model.training:
+        raise error(UnsupportedOp, "argument `model`: got a model in training mode", remedy, op="swap")
     for name, module in model.named_modules():
         if isinstance(module, torch.jit.ScriptModule):
             what = f"module `{name}` is" if name else "the model is"
             text = f"op `swap`: argument `model`: {what} compiled by TorchScript, which takes no eager tensors"
             raise error(UnsupportedOp, text, "pass the module that was scripted or traced", op="swap")
-    names = {name for name, _ in model.named_modules(remove_duplicate=False)}
-    wanted = {to_strided} if isinstance(to_strided, str) else set(to_strided)
+    names = {plain_name(name) for name, _ in model.named_modules(remove_duplicate=False)}
+    wanted = {plain_name(name) for name in ([to_strided] if isinstance(to_strided, str) else to_strided)}
     unknown = sorted(wanted - names)
     if unknown:
         text = f"op `swap`: argument `to_strided`: got {', '.join(map(repr, unknown))}, but the model has no such module"
@@ -203,7 +229,8 @@ class _Typed:
             raise error(UnsupportedOp, text, remedy, op="swap") from e
 
 
-_KINDS: Any = (torch.nn.Conv1d, torch.nn.Conv2d, torch.nn.Conv3d)
+_TRANSPOSED: Any = (torch.nn.ConvTranspose1d, torch.nn.ConvTranspose2d, torch.nn.ConvTranspose3d)
+_KINDS: Any = (torch.nn.Conv1d, torch.nn.Conv2d, torch.nn.Conv3d, *_TRANSPOSED)
 
 
 def _is_plain_conv(model: torch.nn.Module) -> bool:
@@ -214,22 +241,32 @@ def _is_plain_conv(model: torch.nn.Module) -> bool:
     own, set_on_it = type(model), vars(model)
     if "forward" in set_on_it or "_conv_forward" in set_on_it or not isinstance(model._parameters.get("weight"), torch.Tensor):
         return False
-    return all(getattr(own, name) is getattr(kind, name) for name in ("forward", "_conv_forward", "__call__"))
+    if isinstance(model, _TRANSPOSED) and model.padding_mode != "zeros":
+        # PyTorch's own refuses it.
+        return False
+    names = ("forward", "_conv_forward", "_output_padding", "__call__")
+    return all(getattr(own, name, None) is getattr(kind, name, None) for name in names)
 
 
 def _shallow(model: torch.nn.Module) -> torch.nn.Module:
-    """A copy that shares all attributes."""
-    if not parametrize.is_parametrized(model):
+    """A copy that shares all attributes. None of the class's own code runs: it might write into the model."""
+    if isinstance(model, PackedConvolution):
         return copy.copy(model)
-    # These refuse `__getstate__`, which `copy.copy` asks. Their class is their own, made by PyTorch.
     copied = object.__new__(type(model))
-    copied.__dict__.update(vars(model))
+    for name in copyreg._slotnames(type(model)):  # type: ignore[attr-defined]
+        if hasattr(model, name):
+            object.__setattr__(copied, name, getattr(model, name))
+    own = vars(copied)
+    own.update(vars(model))
+    # What `module.compile()` set calls the model itself.
+    own.pop("_compiled_call_impl", None)
     return copied
 
 
 def _swapped(
     model: torch.nn.Module, name: str, to_strided: set[str], made: dict[torch.nn.Module, torch.nn.Module]
 ) -> torch.nn.Module:
+    model = swappable(model, name)
     if model in made:
         return made[model]
     is_conv = _is_plain_conv(model)
@@ -237,15 +274,19 @@ def _swapped(
     made[model] = swapped
     if not is_conv:
         for key, value in vars(model).items():
-            if key.endswith(("_hooks", "_hooks_with_kwargs", "_hooks_always_called")):
+            if key.endswith(("_hooks", "_hooks_with_kwargs", "_hooks_always_called", "_non_persistent_buffers_set")):
                 swapped.__dict__[key] = copy.copy(value)
         if isinstance(vars(model).get("forward"), _Typed):
             # Swapped before: this copy's own follows.
             del swapped.__dict__["forward"]
         prefix = f"{name}." if name else ""
-        swapped._modules = {
+        for key in ("_parameters", "_buffers"):
+            swapped.__dict__[key] = SharedNames(vars(model)[key])
+        limit(swapped)
+        # Past the class's `__setattr__`, which may forward to the model.
+        swapped.__dict__["_modules"] = {
             child: module if module is None or child == "parametrizations" else _swapped(module, prefix + child, to_strided, made)
-            for child, module in model._modules.items()
+            for child, module in vars(model)["_modules"].items()
         }
     if name in to_strided or not swapped._modules.keys() - {"parametrizations"} or is_conv:
         swapped.register_forward_hook(_After(name, name in to_strided))

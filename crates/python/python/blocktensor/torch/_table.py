@@ -40,6 +40,9 @@ def dropout(b: Builder, x: Value, p: float, train: bool) -> Value:
     return x
 
 
+_INTEGERS = {"int64", "torch.int32", "torch.int16", "torch.int8", "torch.uint8"}
+
+
 @aten("to", "_to_copy", "type_as")
 def to(b: Builder, x: Value, *args: Any, **options: Any) -> Value:
     wanted = b.result_dtype()
@@ -51,6 +54,9 @@ def to(b: Builder, x: Value, *args: Any, **options: Any) -> Value:
         return b.op("ne_scalar", x=x, other=0.0)
     if x.dtype == "int64":
         raise Unsupported(f"a conversion from int64 to {wanted}; {ONLY_RESULTS}")
+    if wanted in _INTEGERS:
+        # Class ids and the like.
+        raise Unsupported(f"a conversion from {x.dtype} to {wanted}; plans compute in f32, and `partial=True` leaves indices to PyTorch")
     raise Unsupported(f"a conversion from {x.dtype} to {wanted}; plans compute in f32, leave it out")
 
 
@@ -239,7 +245,7 @@ def softmax(b: Builder, x: Value, dim: int, dtype: Any = None) -> Value:
 
 
 def _binary(op: str) -> Callable[..., Value]:
-    def binary(b: Builder, x: Any, y: Any, *, alpha: float = 1) -> Value:
+    def binary(b: Builder, x: Any, y: Any, alpha: float = 1) -> Value:
         x, y = (as_f32(b, one) if isinstance(one, Value) else one for one in (x, y))
         if not isinstance(x, Value):
             if op not in ("add", "mul"):

@@ -20,7 +20,9 @@ from ._copies import state_error, with_own_tensors, with_shared_tensors
 from ._inputs import elsewhere, in_f32
 from ._options import check_module
 from ._outside import Outside
+from ._sharing import is_swapped
 from ._told import LONGEST, error, told
+from ._unwrap import in_training
 
 _ON_DATA = (
     symbolic_shapes.GuardOnDataDependentSymNode,
@@ -35,6 +37,10 @@ _QUANTISED = ("torch.ao.nn.quantized", "torch.ao.nn.intrinsic.quantized", "torch
 
 def check(model: torch.nn.Module, arguments: tuple[Any, ...]) -> None:
     """Refuses what has no plan, before anything runs."""
+    if torch.is_autocast_enabled("cpu"):
+        text = f"`torch.autocast` to {torch.get_autocast_dtype('cpu')} is on, and plans compute in f32"
+        remedy = "convert outside of `torch.autocast`: the packed module runs inside of it, in f32"
+        raise error(UnsupportedOp, text, remedy, op="torch.export")
     _check_model(model)
     _check_example(model, arguments)
 
@@ -88,6 +94,9 @@ def _check_model(model: Any) -> None:
         if isinstance(module, BlockedModule):
             text = f"argument `model`: {name} is packed already, and has no calls of PyTorch"
             raise error(InvalidArgument, text, "pass the model that it was made of")
+        if is_swapped(module):
+            text = f"argument `model`: {name} is a swapped one, for eager tensors"
+            raise error(InvalidArgument, text, "pass the model that it was made of")
         tensors = [*module.parameters(recurse=False), *module.buffers(recurse=False)]
         if any(map(torch.nn.parameter.is_lazy, tensors)):
             text = f"argument `model`: {name} is lazy, and has no weights yet"
@@ -98,10 +107,14 @@ def _check_model(model: Any) -> None:
         if type(module).__module__.startswith(_QUANTISED) or any(x.is_quantized for x in tensors):
             text = f"argument `model`: {name} is quantised ({type(module).__name__}), but plans of PyTorch models compute in f32"
             raise error(UnsupportedOp, text, "pass the model as it was before it was quantised", op="torch.export")
-    training = [name or type(model).__name__ for name, module in model.named_modules() if module.training]
+    made_in_inference = [name for name, x in attributes_of(model) if x.is_inference()]
+    if made_in_inference and not torch.is_inference_mode_enabled():
+        text = f"argument `model`: `{made_in_inference[0]}` was made in `torch.inference_mode()`, and `torch.export` takes it there alone"
+        raise error(UnsupportedOp, text, "convert inside of `torch.inference_mode()`", op="torch.export")
+    training, remedy = in_training(model)
     if training:
         text = f"argument `model`: got {', '.join(training[:3])} in training mode, but plans are for inference"
-        raise error(InvalidArgument, text, "call `model.eval()` first")
+        raise error(InvalidArgument, text, remedy)
 
 
 def _other_dtype(model: torch.nn.Module) -> str | None:
@@ -131,8 +144,11 @@ def _refused_example(model: torch.nn.Module, x: torch.Tensor) -> tuple[str, str]
     remedy = f"pass `{in_f32(x)}`"
     if x.is_floating_point():
         remedy = _other_dtype(model) or remedy
+    elif x.dtype == torch.bool:
+        remedy += ", and make the mask inside of `forward`: `x != 0`"
     elif not x.is_complex() and not x.is_quantized:
-        remedy += f", and make masks and indices of it inside of `forward` (`.to({x.dtype})`)"
+        remedy += "; where `forward` takes them for indices, convert them in it (`x.to(torch.int64)`), and pass `partial=True`: PyTorch "
+        remedy += "then runs the calls that take indices"
     return f"a tensor of {x.dtype} on {x.device}", remedy
 
 

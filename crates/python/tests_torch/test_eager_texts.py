@@ -1,0 +1,69 @@
+"""What eager calls say: results that no op computes, arguments that an op does not take, lists of blocked and strided tensors."""
+
+import re
+
+import blocktensor as bt
+import blocktensor.torch as btt
+import pytest
+import torch
+from torch.nn import functional as F
+
+X = torch.randn(1, 16, 8, 8, generator=torch.Generator().manual_seed(9))
+E = btt.EagerTensor
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda x, i: F.max_unpool2d(x, i, 2),
+        lambda x, i: torch.gather(x, 1, i),
+        lambda x, i: torch.gather(X, 1, i),
+        lambda x, i: x.gather(1, index=i),
+        lambda x, i: x + i,
+        lambda x, i: torch.add(x, i),
+        lambda x, i: i.float(),
+    ],
+)
+def test_a_result_that_no_op_computes_is_named_where_it_is_used(use):
+    pooled, indices = F.max_pool2d(E(X), 2, return_indices=True)
+    with pytest.raises(bt.UnsupportedOp, match="no op of blocktensor computes this result") as e:
+        use(pooled, indices)
+    assert e.value.op == "max_pool2d_with_indices" and "Absent" not in str(e.value)
+    # The remedy.
+    pooled, indices = F.max_pool2d(E(X).to_strided().torch(), 2, return_indices=True)
+    assert F.max_unpool2d(pooled, indices, 2).shape == X.shape
+
+
+def test_an_argument_that_an_op_does_not_take_is_named():
+    for call in (lambda x: x.round(decimals=1), lambda x: torch.round(x, decimals=1)):
+        with pytest.raises(bt.UnsupportedOp, match="argument `decimals`: got 1") as e:
+            call(E(X))
+        (code,) = re.findall(r"`([^`]+)`", e.value.remedy)
+        torch.testing.assert_close(eval(code, {"x": E(X), "n": 1}).torch(), torch.round(X, decimals=1))
+
+
+def test_numbers_are_scaled():
+    for call in (lambda x: torch.add(x, 1.5, alpha=2), lambda x: torch.sub(x, 3, alpha=0.5), lambda x: torch.add(x, x, alpha=2)):
+        torch.testing.assert_close(call(E(X)).torch(), call(X))
+
+
+@pytest.mark.parametrize("call", [torch.cat, torch.stack])
+@pytest.mark.parametrize("blocked", [(0,), (1,), (0, 1)])
+def test_lists_of_blocked_and_strided_tensors_say_which(call, blocked):
+    tensors = [E(X).to_blocked() if i in blocked else (E(X) if i else X) for i in range(3)]
+    with pytest.raises(bt.KeyMismatch) as e:
+        call(tensors)
+    text = str(e.value)
+    places = [int(i) for i in re.findall(r"`tensors\[(\d)\]`: got", text)]
+    assert len(places) == 2 and (places[0] in blocked) != (places[1] in blocked), text
+    # The remedy for the strided one, then for the blocked one.
+    first, second = re.findall(r"`([^`]+)`", e.value.remedy)
+    assert eval(first, {"EagerTensor": E, "tensors": tensors}).data.is_blocked
+    assert not eval(second, {"tensors": tensors}).data.is_blocked
+
+
+def test_kinds_of_errors_have_names_for_readers():
+    for call, also in ((lambda: bt.zeros([2]) + 1, TypeError), (lambda: E(X).is_mps, AttributeError)):
+        with pytest.raises(bt.UnsupportedOp) as e:
+            call()
+        assert isinstance(e.value, also) and not type(e.value).__name__.startswith("_")

@@ -1,0 +1,124 @@
+"""Convolutions of swapped models: transposed ones, single images, and those that run unpacked, with a way for blocked tensors."""
+
+import re
+
+import blocktensor as bt
+import blocktensor.torch as btt
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+torch.manual_seed(9)
+E = btt.EagerTensor
+TRANSPOSED = {1: nn.ConvTranspose1d, 2: nn.ConvTranspose2d, 3: nn.ConvTranspose3d}
+CONVS = {1: nn.Conv1d, 2: nn.Conv2d, 3: nn.Conv3d}
+
+
+def close(got, wanted):
+    torch.testing.assert_close(got.to_strided().torch(), wanted, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("rank", TRANSPOSED)
+@pytest.mark.parametrize(
+    "options",
+    [dict(stride=2), dict(stride=2, padding=1, output_padding=1), dict(groups=2, dilation=2), dict(stride=2, groups=2, bias=False)],
+)
+def test_transposed_convolutions_are_packed(rank, options):
+    conv, x = TRANSPOSED[rank](16, 32, 3, **options).eval(), torch.randn(2, 16, *[5] * rank)
+    eager = btt.swap(conv)
+    with torch.no_grad():
+        for source in (E(x), E(x).to_blocked()):
+            y = eager(source)
+            with bt.record() as book:
+                eager(source)
+            # Of a row-major source as of one of PyTorch's calls.
+            assert not source.data.is_blocked or not book.reorders
+            assert y.data.is_blocked == source.data.is_blocked
+            close(y, conv(x))
+        # What is edited or set is seen.
+        conv.weight.mul_(2)
+        close(eager(E(x)), conv(x))
+        conv.padding = (2,) * rank
+        close(eager(E(x).to_blocked()), conv(x))
+
+
+def test_sizes_that_a_call_asks_for():
+    conv, x = nn.ConvTranspose2d(16, 8, 3, 2, 1).eval(), torch.randn(1, 16, 8, 8)
+    eager = btt.swap(conv)
+    with torch.no_grad():
+        for size in (None, [15, 16], (16, 16), [1, 8, 16, 15], torch.Size([16, 16])):
+            close(eager(E(x).to_blocked(), output_size=size), conv(x, size))
+            assert torch.equal(eager(x, size), conv(x, size))
+        with pytest.raises(bt.InvalidArgument, match=r"valid sizes range from \[15, 15\] to \[16, 16\]") as e:
+            eager(E(x), [20, 20])
+        assert e.value.op and e.value.remedy
+
+
+@pytest.mark.parametrize("rank", CONVS)
+@pytest.mark.parametrize("kinds", [CONVS, TRANSPOSED])
+def test_single_images(rank, kinds):
+    conv, x = kinds[rank](3, 8, 2, stride=2).eval(), torch.randn(3, *[6] * rank)
+    with torch.no_grad():
+        eager = btt.swap(nn.Sequential(conv).eval())
+        assert eager(E(x)).shape == conv(x).shape
+        close(eager(E(x)), conv(x))
+        for wrong in (x[0, 0] if rank > 1 else x[0], x[None, None]):
+            with pytest.raises(bt.RankMismatch, match="the batch first") as e:
+                eager(E(wrong))
+            assert e.value.op == "conv" and e.value.remedy
+
+
+def test_a_blocked_tensor_without_a_batch_is_no_image():
+    eager, x = btt.swap(nn.Conv2d(8, 8, 3).eval()), torch.randn(8, 8, 8)
+    with pytest.raises(bt.RankMismatch, match=re.escape("`x[None]`, of `x.to_strided()`")):
+        eager(E(x).to_blocked())
+    with torch.no_grad():
+        close(eager(E(x).to_blocked().to_strided()[None]), eager(x[None]))
+
+
+class Shifted(nn.Conv2d):
+    """A convolution of somebody's own."""
+
+    def forward(self, x):
+        return super().forward(x) + 1
+
+
+UNPACKED = {
+    "hook": lambda: hooked(nn.Conv2d(16, 16, 3)),
+    "transposed hook": lambda: hooked(nn.ConvTranspose2d(16, 16, 3)),
+    "parametrized": lambda: nn.utils.parametrizations.weight_norm(nn.Conv2d(16, 16, 3)),
+    "transposed, parametrized": lambda: nn.utils.parametrizations.weight_norm(nn.ConvTranspose2d(16, 16, 3)),
+    "subclass": lambda: Shifted(16, 16, 3),
+}
+
+
+def hooked(conv):
+    conv.register_forward_hook(lambda module, args, result: None)
+    return conv
+
+
+@pytest.mark.parametrize("name", UNPACKED)
+def test_the_remedy_of_an_unpacked_convolution_works(name):
+    model, x = nn.Sequential(nn.Conv2d(16, 16, 1), nn.ReLU(), UNPACKED[name]()).eval(), torch.randn(1, 16, 8, 8)
+    with torch.no_grad():
+        with pytest.raises(bt.KeyMismatch) as e:
+            btt.swap(model)(E(x).to_blocked())
+        (named,) = re.findall(r"`swap\(model, to_strided=\['(.*?)'\]\)`", e.value.remedy)
+        assert str(e.value).endswith(e.value.remedy) and ".to_blocked(" not in e.value.remedy
+        close(btt.swap(model, to_strided=[named])(E(x).to_blocked()), model(x))
+        # The first of a model: there is no module before it.
+        with pytest.raises(bt.KeyMismatch) as e:
+            btt.swap(model[2])(E(x).to_blocked())
+        assert e.value.remedy.startswith("pass `x.to_strided()`")
+        close(btt.swap(model[2])(E(x).to_blocked().to_strided()), model[2](x))
+
+
+def test_the_remedy_of_a_function_works():
+    x, w = torch.randn(1, 16, 8, 8), nn.Parameter(torch.randn(16, 16, 3, 3))
+    for call in (lambda x, w: F.conv2d(x, w), lambda x, w: F.conv2d(x, weight=w)):
+        with torch.no_grad(), pytest.raises(bt.KeyMismatch) as e:
+            call(E(x).to_blocked(), w)
+        (code,) = re.findall(r"`(EagerTensor\(weights\)[^`]+)`", e.value.remedy)
+        close(call(E(x).to_blocked(), eval(code, {"EagerTensor": E, "weights": w.detach()})), F.conv2d(x, w.detach()))
+        close(call(E(x).to_blocked().to_strided(), w), F.conv2d(x, w.detach()))
