@@ -203,12 +203,14 @@ fn damaged_plans_are_named() {
 fn plans_with_integers_and_booleans_are_packed() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
-    let (npy, file, saved) = (path("x.npy"), path("integers.plan"), path("results.safetensors"));
+    let (input, file, saved) = (path("x.safetensors"), path("integers.plan"), path("results.safetensors"));
     let x = [1.0f32, 0.0, 5.0, 2.0, 0.5, 3.0, 0.25, 7.0, 0.0, 0.75, -1.0, 2.0];
-    write_npy(&npy, "<f4", &[2, 6], x.map(f32::to_le_bytes));
+    let bytes = x.map(f32::to_le_bytes).concat();
+    let x = safetensors::tensor::TensorView::new(safetensors::Dtype::F32, vec![2, 6], &bytes).unwrap();
+    safetensors::serialize_to_file([("x", x)], None, &input).unwrap();
     let model = data("integers.onnx");
     run(&["pack", &model, "--size", "batch=2", "-o", text(&file)]).succeeds();
-    let done = run(&["run", text(&file), "--input", text(&npy), "--save", text(&saved), "--json"]);
+    let done = run(&["run", text(&file), "--input", text(&input), "--save", text(&saved), "--json"]);
     let outputs = done.succeeds().json()["outputs"].clone();
     let told: Vec<_> =
         outputs.as_array().unwrap().iter().map(|o| (o["name"].as_str(), o["type"].as_str())).collect();
