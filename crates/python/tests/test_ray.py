@@ -12,6 +12,7 @@ import blocktensor as bt
 import blocktensor.ray as btr
 import numpy as np
 import pytest
+from blocktensor.ray._images import Images
 
 RED = np.tile(np.array([255, 0, 51], np.uint8), (6, 8, 1))
 
@@ -70,6 +71,7 @@ def bad():
         (np.zeros((3, 6, 9), np.float32), r"got \[3, 6, 9\] in f32, the plan takes \[3, 6, 8\]"),
         (np.zeros((6, 8, 4), np.uint8), r"got \[6, 8, 4\] in u8, the plan takes 3 channels"),
         (np.zeros((3, 6, 8), np.uint8), r"got \[3, 6, 8\] in u8"),
+        (np.zeros((6, 8, 3), np.uint16), "got uint16; pixels are u8"),
         (np.zeros((0, 8, 3), np.uint8), "without pixels"),
         (np.zeros((7, 8, 3), np.uint8), r"got 7x8, the plan takes 6x8; pass `resize=\(6, 8\)`"),
         ({"path": "x"}, "null"),
@@ -106,6 +108,24 @@ def test_pixels_are_scaled(plan):
         for image in (RED, np.ascontiguousarray(RED.transpose(2, 0, 1) / np.float32(255))):
             done = btr.Predictor(plan, **options)({"image": image[None]})
             np.testing.assert_allclose(done["features"][0, :3], wanted, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_every_pixel_keeps_its_place(channels):
+    pixels = np.arange(6 * 8 * channels, dtype=np.uint8).reshape(6, 8, channels)
+    mean, std = np.arange(channels, dtype=np.float32) / 8, np.arange(1, 1 + channels, dtype=np.float32)
+    place, options = np.empty((channels, 6, 8), np.float32), (mean, std, None)
+    images = Images.of((channels, 6, 8), None, False, *options)
+    wanted = ((pixels / 255 - mean) / std).transpose(2, 0, 1)
+    for image in [pixels, (pixels / np.float32(255)).transpose(2, 0, 1), *([pixels[:, :, 0]] if channels == 1 else [])]:
+        place[...] = 7
+        images.place(image, place)
+        np.testing.assert_allclose(place, wanted, atol=1e-6)
+    pytest.importorskip("PIL.Image")
+    images.place(encoded(pixels if channels == 3 else pixels[:, :, 0]), place)
+    np.testing.assert_allclose(place, wanted, atol=1e-6)
+    Images.of((channels, 3, 4), (6, 8), True, *options).place(pixels, place[:, :3, :4])
+    np.testing.assert_allclose(place[:, :3, :4], wanted[:, 1:4, 2:6], atol=1e-6)
 
 
 def test_the_columns_have_the_names_that_are_asked_for(plan):
@@ -248,11 +268,26 @@ def test_tables_of_pyarrow_keep_their_types(plan):
     assert [row[0] for row in done["features"].to_pylist()] == [0, 1, 2, 3, 4]
 
 
-def test_only_the_planned_reorders_happen(plan, monkeypatch):
+def test_only_the_planned_reorders_happen(plan):
     predict = btr.Predictor(plan)
     planned = predict.plan.reorders
     assert planned
     assert predict({"image": images(5)})["reorders"].tolist() == [len(planned)] * 5
+
+    class Watched:
+        """The plan, which shows what it runs on."""
+
+        reorders = planned
+
+        def run_into(self, inputs, places):
+            ran.append(inputs[0][:, 0, 0, 0].tolist())
+            plan_itself.run_into(inputs, places)
+
+    ran, plan_itself = [], predict.plan
+    predict.plan = Watched()
+    predict({"image": images(6)})
+    assert ran == [[0, 1, 2, 3], [4, 5, 0, 0]]
+    predict.plan = plan_itself
 
     class Fewer:
         """The plan, which claims to need one reorder less."""
@@ -274,7 +309,7 @@ class Actor:
 
 
 @pytest.mark.parametrize(("cpus", "threads"), [(1, 1), (1.0, 1), (0.5, 1), (0, 1)])
-def test_an_actors_cpus_are_its_threads(tmp_path, monkeypatch, cpus, threads):
+def test_an_actors_cpus_are_its_threads(plan, tmp_path, monkeypatch, cpus, threads):
     path = tmp_path / "one.plan"
     model().plan(layouts="blocked", sizes={"batch": 1}, threads=threads).save(path)
     monkeypatch.setitem(sys.modules, "ray", Actor(cpus))
@@ -283,7 +318,7 @@ def test_an_actors_cpus_are_its_threads(tmp_path, monkeypatch, cpus, threads):
     assert predict({"image": images(3)})["features"][:, 0].tolist() == [0, 1, 2]
     # In the program that starts the actors, a process has its own number.
     monkeypatch.setitem(sys.modules, "ray", Actor(cpus, id=None))
-    assert btr.Predictor(path, threads=1).plan.threads == 1
+    assert btr.Predictor(plan).plan.threads is None
 
 
 REMEDIES = """

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._images import invalid
+from ._packages import package
 
 
 class Columns:
@@ -64,9 +65,7 @@ def _of_arrow(column: Any) -> Sequence[Any]:
 
 
 def _to_arrow(column: NDArray[Any]) -> Any:
-    # A table is there, so pyarrow is.
-    import pyarrow
-
+    pyarrow = package("pyarrow", "blocktensor.ray.Predictor on tables")
     if column.dtype == object:
         return pyarrow.array(column, pyarrow.string())
     if column.ndim == 1:

@@ -52,7 +52,7 @@ def _check_resize(shape: tuple[int, int, int], resize: object, crop: bool) -> No
     if resize is None:
         return
     height, width = shape[1:]
-    sides = resize if isinstance(resize, tuple) and len(resize) == 2 else (resize,)
+    sides: tuple[Any, ...] = resize if isinstance(resize, tuple) and len(resize) == 2 else (resize,)
     if any(type(side) is not int or side < 1 for side in sides):
         rule = "it is the pixels of the shorter side, or (height, width)"
         raise invalid("resize", repr(resize), rule, "pass a positive integer or a pair of them")
