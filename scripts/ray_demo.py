@@ -148,6 +148,7 @@ def run(ray, data, plan: Path, workers: int, what: str, on_batch=None) -> tuple[
         compute=ray.data.ActorPoolStrategy(size=workers),
         num_cpus=1,
         batch_size=BATCH,
+        batch_format="pyarrow",
     )
     bar, summary, batches = Bar(data.count(), what), btr.Summary(), []
     for batch in done.iter_batches(batch_size=BATCH, prefetch_batches=0):

@@ -121,7 +121,6 @@ def test_every_pixel_keeps_its_place(channels):
         place[...] = 7
         images.place(image, place)
         np.testing.assert_allclose(place, wanted, atol=1e-6)
-    pytest.importorskip("PIL.Image")
     images.place(encoded(pixels if channels == 3 else pixels[:, :, 0]), place)
     np.testing.assert_allclose(place, wanted, atol=1e-6)
     Images.of((channels, 3, 4), (6, 8), True, *options).place(pixels, place[:, :3, :4])
@@ -228,6 +227,7 @@ def test_encoded_images_and_damaged_ones(plan):
 
 
 def test_remedies_for_sizes_work(plan):
+    pytest.importorskip("PIL.Image")
     wide = np.zeros((20, 90, 3), np.uint8)
     wide[:, 30:60] = 255
     (text,) = btr.Predictor(plan)({"image": wide[None]})["error"]

@@ -8,6 +8,7 @@
         compute=ray.data.ActorPoolStrategy(size=2),
         num_cpus=4,                               # of each worker, and the threads of its plan
         batch_size=64,
+        batch_format="pyarrow",                   # other columns keep their types, and integers their nulls
     )
     done.write_parquet("results/")
 
