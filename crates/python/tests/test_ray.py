@@ -261,11 +261,13 @@ def test_tables_of_pyarrow_keep_their_types(plan):
     done = btr.Predictor(plan)(table)
     assert done.column_names == ["id", "when", "features", "error", "worker", "started", "finished", "reorders"]
     assert done["id"].to_pylist() == ids.to_pylist() and done["when"].type == table["when"].type
-    assert done["features"].type == pa.list_(pa.float32(), 16) and done["features"].to_pylist()[0][0] == 1
+    assert done["features"].type == pa.fixed_shape_tensor(pa.float32(), [16]) and done["features"].to_pylist()[0][0] == 1
     assert [bool(text) for text in done["error"].to_pylist()] == [False, True, True]
     tensors = pa.FixedShapeTensorArray.from_numpy_ndarray(images(5))
     done = btr.Predictor(plan)(pa.table({"image": tensors}))
     assert [row[0] for row in done["features"].to_pylist()] == [0, 1, 2, 3, 4]
+    empty = btr.Predictor(plan)(table[:0])
+    assert (empty.num_rows, empty.column_names[2:]) == (0, done.column_names)
 
 
 def test_only_the_planned_reorders_happen(plan):

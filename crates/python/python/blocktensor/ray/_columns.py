@@ -1,5 +1,6 @@
 """Columns of a batch: a dict of arrays, or a table of pyarrow. Rows and columns that are not ours stay as they are."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -70,6 +71,8 @@ def _to_arrow(column: NDArray[Any]) -> Any:
         return pyarrow.array(column, pyarrow.string())
     if column.ndim == 1:
         return pyarrow.array(column)
-    if column.ndim == 2 and column.shape[1]:
-        return pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(column.reshape(-1)), column.shape[1])
-    return pyarrow.FixedShapeTensorArray.from_numpy_ndarray(column)
+    # Ray gives lists of a fixed size as arrays of objects, and these as arrays of numbers.
+    shape = column.shape[1:]
+    kind = pyarrow.fixed_shape_tensor(pyarrow.from_numpy_dtype(column.dtype), shape)
+    rows = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(column.reshape(-1)), math.prod(shape))
+    return pyarrow.ExtensionArray.from_storage(kind, rows)
