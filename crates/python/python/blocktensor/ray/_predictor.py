@@ -30,6 +30,9 @@ class Predictor:
     size is N. Each call packs the images of its batch, N at a time, into runs of the plan; what is missing for the last run is
     filled with zeros, whose results are dropped. So `batch_size` of `map_batches` is best a multiple of N.
 
+    The file is mapped: the workers of a machine share its pages, and nobody may change it while they run. `Plan.save` over it is
+    allowed.
+
     Arguments:
       input: the column of images: encoded bytes (or a struct with `bytes`), u8 arrays [H, W, C], or f32 arrays [C, H, W].
       output: names of the columns of results, one for each result of the plan, or one name; by default the plan's names.
@@ -141,7 +144,7 @@ def _load(path: FilePath, threads: int | None, replan: bool) -> Plan:
     if cpus is not None:
         threads = max(1, math.ceil(cpus))
     try:
-        return load_plan(path, threads=threads, replan=replan)
+        return load_plan(path, threads=threads, replan=replan, mapped=True)
     except PackMismatch as e:
         packed = re.search(r"`threads=(\d+)`", e.remedy)
         if cpus is None or packed is None:
