@@ -82,6 +82,41 @@ fn grey_and_channels_last_models_take_pictures() {
     assert_eq!(output(&[&model, "--input", &picture])["dims"], serde_json::json!([1, 4, 6, 3]));
 }
 
+/// The values are those of Pillow 11's `convert("L")` and of torchvision's `to_grayscale`.
+#[test]
+fn a_coloured_picture_becomes_grey_as_in_pillow() {
+    let (folder, model, _) = setup(&[1, 1, 2, 2]);
+    let picture = folder.path().join("colour.png");
+    let known = [
+        ([255, 0, 0], 76.0),
+        ([0, 255, 0], 150.0),
+        ([0, 0, 255], 29.0),
+        ([60, 160, 60], 119.0),
+        ([7, 7, 7], 7.0),
+    ];
+    for (rgb, grey) in known {
+        image::RgbImage::from_pixel(2, 2, image::Rgb(rgb)).save(&picture).unwrap();
+        let x = output(&[&model, "--input", text(&picture), "--scale", "1"]);
+        assert_eq!((&x["least"], &x["largest"]), (&grey.into(), &grey.into()), "{rgb:?}");
+    }
+}
+
+/// Where the margin is odd, the first pixels kept are those of torchvision's `CenterCrop`: `round` is half to even.
+#[test]
+fn a_crop_keeps_the_centre_as_torchvision_does() {
+    let (folder, model, _) = setup(&[1, 3, 2, 2]);
+    let picture = folder.path().join("ramp.png");
+    for (side, first) in [(2, 0), (3, 0), (4, 1), (5, 2), (6, 2), (7, 2), (8, 3), (9, 4)] {
+        for (width, height) in [(side, 2), (2, side)] {
+            let pixel = |x: u32, y: u32| image::Rgb([(x.max(y)) as u8; 3]);
+            let pixel = |x, y| if width > height { pixel(x, 0) } else { pixel(0, y) };
+            image::RgbImage::from_fn(width, height, pixel).save(&picture).unwrap();
+            let x = output(&[&model, "--input", text(&picture), "--crop", "2", "--scale", "1"]);
+            assert_eq!(x["least"], f64::from(first), "{width}x{height}");
+        }
+    }
+}
+
 #[test]
 fn errors_of_pictures_say_what_helps() {
     let (folder, model, picture) = setup(&[1, 3, 6, 5]);
