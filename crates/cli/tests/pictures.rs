@@ -69,6 +69,11 @@ fn pictures_that_do_not_fit_are_refused() {
     run(&["run", &model, "--input", &picture, "--imagenet"]).fails(2, &["224x224", "2x2"]);
     run(&["run", &model, "--input", &picture, "--crop", "2", "--mean", "1,2"])
         .fails(2, &["2 numbers", "3 channels"]);
+    for option in ["--mean", "--std"] {
+        let said = run(&["run", &model, "--input", &picture, "--crop", "2", option, "a,b,c"]);
+        said.fails(2, &[option, "'a'", "write numbers with commas between them"]);
+        assert!(!said.err.contains("float literal"), "{}", said.err);
+    }
     run(&["run", &model, "--input", &picture, "--crop", "2", "--std", "0"]).fails(2, &["--std"]);
     let (_folder, model, picture) = setup(&[1, 7, 2, 2]);
     run(&["run", &model, "--input", &picture]).fails(2, &["1 or 3 channels", ".npy"]);
