@@ -12,6 +12,7 @@ from .. import _native
 from .._errors import Error, InvalidArgument, RankMismatch, UnsupportedOp
 from .._native import PackedWeights, Tensor
 from ._eager import EagerTensor
+from ._edits import steps_of
 from ._export import error
 from ._handles import LAST, check_autocast, described
 from ._options import check_module
@@ -152,7 +153,7 @@ def _state(x: torch.Tensor | None) -> Any:
     """What changes when a weight is edited in place or replaced."""
     if x is None:
         return None
-    return id(x), x.data_ptr(), 0 if x.is_inference() else x._version, x.shape, x.stride(), x.dtype
+    return id(x), x.data_ptr(), 0 if x.is_inference() else x._version, steps_of(x), x.shape, x.stride(), x.dtype
 
 
 class _After:
