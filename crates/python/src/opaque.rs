@@ -334,8 +334,8 @@ pub(crate) fn key_of(op: &'static str, name: Name) -> Result<DispatchKey, Failur
             _ => None,
         };
         let (rule, remedy) = match own {
-            Some(call) => ("blocktensor makes tensors of this key itself", format!("call `{call}`")),
-            None => ("no program registered this key", "call `register_backend` first".to_string()),
+            Some(call) => ("blocktensor makes tensors of this key itself", &*format!("call `{call}`")),
+            None => ("no program registered this key", "call `register_backend` first"),
         };
         invalid(op, "key", format!("`{name}`"), rule.to_string(), remedy)
     })
