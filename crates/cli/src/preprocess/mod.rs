@@ -299,7 +299,7 @@ impl Preprocess {
 /// to even.
 fn before(margin: u32) -> u32 {
     let half = margin / 2;
-    half + ((margin % 2) & (half % 2))
+    half + (margin & half & 1)
 }
 
 /// The grey value of a pixel: ITU-R 601-2 luma, rounded as in Pillow's `convert("L")`. The `image` crate has the weights of Rec. 709.
