@@ -112,6 +112,7 @@ def program_of(name: str, structure: pytree.TreeSpec, traced: Callable[[], torch
 
 def _of_graph(name: str, structure: pytree.TreeSpec, exported: torch.export.ExportedProgram) -> Program:
     _drop_failed(exported.graph)
+    _name_views(exported.graph)
     inline(exported.graph_module)
     put_getitems_first(exported.graph)
     return _program(name, exported, structure)
@@ -124,6 +125,15 @@ def _drop_failed(graph: fx.Graph) -> None:
         is_check = node.target is torch.ops.aten._assert_tensor_metadata.default
         if (is_check or returns and node.meta.get("val") is None) and not node.users:
             graph.erase_node(node)
+
+
+def _name_views(graph: fx.Graph) -> None:
+    """Writes `as_strided` of rows to rows, which decompositions make of a mean, as the `view` that it is."""
+    for node in graph.find_nodes(op="call_function", target=torch.ops.aten.as_strided.default):
+        x, made = node.args[0].meta["val"], node.meta["val"]
+        is_whole = x.numel() == made.numel() and x.storage_offset() == made.storage_offset()
+        if is_whole and x.is_contiguous() and made.is_contiguous():
+            node.target, node.args, node.kwargs = torch.ops.aten.view.default, (node.args[0], list(made.shape)), {}
 
 
 def _without_writes(name: str, structure: pytree.TreeSpec, exported: torch.export.ExportedProgram) -> Program | None:

@@ -13,7 +13,7 @@ from torch.fx.node import map_arg
 from .. import _native
 from .._errors import Error
 from .._native import Model
-from . import _table as _table  # fills the table
+from . import _core as _core  # fills the table
 from ._export import Program, module_of, op_name
 from ._inputs import DRAWN, told_input
 from ._promises import arguments, is_random
