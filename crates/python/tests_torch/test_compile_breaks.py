@@ -1,5 +1,6 @@
 """What crosses a graph break of `torch.compile`, and how errors name it and other inputs."""
 
+import gc
 import random
 import re
 
@@ -105,3 +106,28 @@ def test_a_program_that_was_exported_in_training_mode():
     assert "call `model.eval()` before `torch.export.export`" in _refused(exported, X)
     model.eval()
     close(compiled(torch.export.export(model, (X,)).module())(X), model(X))
+
+
+def test_parameters_can_be_swapped_after_repack():
+    model = nn.Sequential(nn.Conv2d(3, 4, 3)).eval()
+    state, fast = {name: x.clone() * 2 for name, x in model.state_dict().items()}, compiled(model)
+    fast(X)
+    torch.__future__.set_swap_module_params_on_conversion(True)
+    try:
+        with pytest.raises(RuntimeError, match="weakref"):
+            model.load_state_dict(state)
+        for graph in graphs():
+            graph.repack()
+        # PyTorch's traces leave references of their own in cycles.
+        gc.collect()
+        model.load_state_dict(state)
+    finally:
+        torch.__future__.set_swap_module_params_on_conversion(False)
+    close(fast(X), model(X))
+
+
+def test_results_lie_in_rows():
+    model = nn.Sequential(nn.Conv2d(3, 4, 3)).eval().to(memory_format=torch.channels_last)
+    got, wanted = compiled(model)(X), model(X)
+    close(got, wanted)
+    assert got.is_contiguous() and not wanted.is_contiguous()

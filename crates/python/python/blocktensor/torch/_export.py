@@ -95,11 +95,22 @@ def export(model: torch.nn.Module, example: Any) -> Program:
     runs = runs_of(model, arguments)
     program = program_of(type(model).__name__, pytree.tree_structure(arguments), lambda: trace(model, arguments))
     program.names = names_of(model, len(arguments))
+    _put_in_order(program.exported.state_dict, model)
     if not program.refused:
         check_runs(model, runs, arguments)
         check_graph(program.exported, program.constants, runs)
         check_draws(model, program.exported, program.constants, arguments)
     return program
+
+
+def _put_in_order(state: dict[str, torch.Tensor], model: torch.nn.Module) -> None:
+    """Gives weights the order of the model's own `state_dict`: `torch.export` has all parameters before all buffers."""
+    modules = model.named_modules(remove_duplicate=False)
+    order = [f"{path}.{name}" if path else name for path, module in modules for name in [*module._parameters, *module._buffers]]
+    given = dict(state)
+    state.clear()
+    state.update({name: given[name] for name in order if name in given})
+    state.update({name: x for name, x in given.items() if name not in state})
 
 
 def program_of(name: str, structure: pytree.TreeSpec, traced: Callable[[], torch.export.ExportedProgram]) -> Program:
