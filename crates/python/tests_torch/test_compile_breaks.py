@@ -68,14 +68,16 @@ def test_inputs_are_named_as_the_user_knows_them():
         return x.transpose(1, 2)
 
     text = _refused(breaks, X)
-    assert text.startswith("a result of the line before a graph break of ") and "pass `y.contiguous()`" in text and "stack" not in text
+    assert text.startswith("a result of the line before a graph break of breaks (") and "pass `y.contiguous()`" in text and "stack" not in text
 
 
 def test_integers_and_other_floats_have_a_remedy_that_works():
     model = nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 4)).eval()
     ids = torch.tensor([[1, 2]])
     text = _refused(model, ids)
-    assert re.search(r'where these are indices, `options=\{"partial": True\}`', text)
+    assert re.search(r'inputs of a plan are f32; pass `options=\{"partial": True\}`: PyTorch', text)
+    text = _refused(lambda x, i: torch.relu(x) * i, X, torch.arange(29))
+    assert re.search(r'pass `i.float\(\)`, or, where these are indices, `options=\{"partial": True\}`', text)
     with pytest.warns(UserWarning):
         close(compiled(model, partial=True)(ids), model(ids))
     for dtype in (torch.bfloat16, torch.float64):
