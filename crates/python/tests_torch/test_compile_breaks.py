@@ -1,5 +1,6 @@
 """What crosses a graph break of `torch.compile`, and how errors name it and other inputs."""
 
+import gc
 import random
 import re
 
@@ -67,14 +68,16 @@ def test_inputs_are_named_as_the_user_knows_them():
         return x.transpose(1, 2)
 
     text = _refused(breaks, X)
-    assert text.startswith("a result of the line before a graph break of ") and "pass `y.contiguous()`" in text and "stack" not in text
+    assert text.startswith("a result of the line before a graph break of breaks (") and "pass `y.contiguous()`" in text and "stack" not in text
 
 
 def test_integers_and_other_floats_have_a_remedy_that_works():
     model = nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 4)).eval()
     ids = torch.tensor([[1, 2]])
     text = _refused(model, ids)
-    assert re.search(r'where these are indices, `options=\{"partial": True\}`', text)
+    assert re.search(r'inputs of a plan are f32; pass `options=\{"partial": True\}`: PyTorch', text)
+    text = _refused(lambda x, i: torch.relu(x) * i, X, torch.arange(29))
+    assert re.search(r'pass `i.float\(\)`, or, where these are indices, `options=\{"partial": True\}`', text)
     with pytest.warns(UserWarning):
         close(compiled(model, partial=True)(ids), model(ids))
     for dtype in (torch.bfloat16, torch.float64):
@@ -105,3 +108,28 @@ def test_a_program_that_was_exported_in_training_mode():
     assert "call `model.eval()` before `torch.export.export`" in _refused(exported, X)
     model.eval()
     close(compiled(torch.export.export(model, (X,)).module())(X), model(X))
+
+
+def test_parameters_can_be_swapped_after_repack():
+    model = nn.Sequential(nn.Conv2d(3, 4, 3)).eval()
+    state, fast = {name: x.clone() * 2 for name, x in model.state_dict().items()}, compiled(model)
+    fast(X)
+    torch.__future__.set_swap_module_params_on_conversion(True)
+    try:
+        with pytest.raises(RuntimeError, match="weakref"):
+            model.load_state_dict(state)
+        for graph in graphs():
+            graph.repack()
+        # PyTorch's traces leave references of their own in cycles.
+        gc.collect()
+        model.load_state_dict(state)
+    finally:
+        torch.__future__.set_swap_module_params_on_conversion(False)
+    close(fast(X), model(X))
+
+
+def test_results_lie_in_rows():
+    model = nn.Sequential(nn.Conv2d(3, 4, 3)).eval().to(memory_format=torch.channels_last)
+    got, wanted = compiled(model)(X), model(X)
+    close(got, wanted)
+    assert got.is_contiguous() and not wanted.is_contiguous()

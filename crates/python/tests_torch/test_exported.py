@@ -95,3 +95,12 @@ def test_calls_of_aten_by_their_overload():
     for call in (torch.ops.aten.special_i0.default, torch.ops.prims.cos.default):
         with pytest.raises(bt.UnsupportedOp, match="no op of blocktensor"):
             call(x)
+
+
+def test_state_dicts_have_the_models_order():
+    shared = nn.Conv2d(3, 3, 1)
+    model = nn.Sequential(nn.Conv2d(3, 3, 1), nn.BatchNorm2d(3), shared, nn.Sequential(nn.BatchNorm2d(3), shared)).eval()
+    fast, names = btt.to_blocked(model, torch.randn(1, 3, 8, 8), layouts="nchw"), list(model.state_dict())
+    assert [name for name in names if name in fast.state_dict()] == list(fast.state_dict())
+    fast.load_state_dict(model.state_dict())
+    assert [name for name in names if name in fast.state_dict()] == list(fast.state_dict())

@@ -68,6 +68,8 @@ def place_of(graph: fx.GraphModule) -> str:
         found = re.search(r'File "([^"]*)", line (\d+), in (\S+)', str(node.meta.get("stack_trace", "")))
         if found:
             path, line, name = found.groups()
+            # After a graph break.
+            name = re.sub(r"^torch_dynamo_resume_in_(.*)_at_\d+$", r"\1", name)
             return f"{name} ({path.split('/')[-1]}:{line})"
     # PyTorch's own modules.
     stacks = [list(node.meta["nn_module_stack"].values()) for node in calls if node.meta.get("nn_module_stack")]

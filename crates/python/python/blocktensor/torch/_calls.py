@@ -15,7 +15,7 @@ import torch
 from .. import _native
 from .._errors import Error, InvalidArgument, KeyMismatch, ShapeMismatch, UnsupportedDType, UnsupportedOp
 from .._native import Tensor
-from . import _table as _table  # fills the table
+from . import _core as _core  # fills the table
 from ._compose import masks
 from ._export import FACTORIES, error
 from ._handles import DTYPES, Absent, Handle, as_view, check_alone, described, imported, narrowed, overlap, refused, value_of

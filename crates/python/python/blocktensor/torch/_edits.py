@@ -16,25 +16,25 @@ _total = 0
 _MOST_CHANNELS = 1 << 16
 
 
-@torch.compiler.disable
 def _stepped(optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
     """Runs after each step. In a graph of `torch.compile` the numbers would be constants."""
     global _total
     for group in optimizer.param_groups:
         for x in group["params"]:
-            if x.requires_grad:
+            if isinstance(x, torch.Tensor) and x.requires_grad:
                 place = _storage(x)
                 _STEPS[place] = _STEPS.get(place, 0) + 1
     # After the counts: who sees it sees them.
     _total += 1
 
 
-register_optimizer_step_post_hook(_stepped)
+_hook: Any = torch.compiler.disable(_stepped)
+register_optimizer_step_post_hook(_hook)
 
 
 def _storage(x: torch.Tensor) -> int:
     try:
-        return x.untyped_storage().data_ptr()
+        return int(x.untyped_storage().data_ptr())
     except (NotImplementedError, RuntimeError):
         # Without memory of its own: sparse, or elsewhere.
         return 0

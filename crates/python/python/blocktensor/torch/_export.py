@@ -95,11 +95,22 @@ def export(model: torch.nn.Module, example: Any) -> Program:
     runs = runs_of(model, arguments)
     program = program_of(type(model).__name__, pytree.tree_structure(arguments), lambda: trace(model, arguments))
     program.names = names_of(model, len(arguments))
+    _put_in_order(program.exported.state_dict, model)
     if not program.refused:
         check_runs(model, runs, arguments)
         check_graph(program.exported, program.constants, runs)
         check_draws(model, program.exported, program.constants, arguments)
     return program
+
+
+def _put_in_order(state: dict[str, torch.Tensor], model: torch.nn.Module) -> None:
+    """Gives weights the order of the model's own `state_dict`: `torch.export` has all parameters before all buffers."""
+    modules = model.named_modules(remove_duplicate=False)
+    order = [f"{path}.{name}" if path else name for path, module in modules for name in [*module._parameters, *module._buffers]]
+    given = dict(state)
+    state.clear()
+    state.update({name: given[name] for name in order if name in given})
+    state.update({name: x for name, x in given.items() if name not in state})
 
 
 def program_of(name: str, structure: pytree.TreeSpec, traced: Callable[[], torch.export.ExportedProgram]) -> Program:
@@ -112,6 +123,7 @@ def program_of(name: str, structure: pytree.TreeSpec, traced: Callable[[], torch
 
 def _of_graph(name: str, structure: pytree.TreeSpec, exported: torch.export.ExportedProgram) -> Program:
     _drop_failed(exported.graph)
+    _name_views(exported.graph)
     inline(exported.graph_module)
     put_getitems_first(exported.graph)
     return _program(name, exported, structure)
@@ -124,6 +136,15 @@ def _drop_failed(graph: fx.Graph) -> None:
         is_check = node.target is torch.ops.aten._assert_tensor_metadata.default
         if (is_check or returns and node.meta.get("val") is None) and not node.users:
             graph.erase_node(node)
+
+
+def _name_views(graph: fx.Graph) -> None:
+    """Writes `as_strided` of rows to rows, which decompositions make of a mean, as the `view` that it is."""
+    for node in graph.find_nodes(op="call_function", target=torch.ops.aten.as_strided.default):
+        x, made = node.args[0].meta["val"], node.meta["val"]
+        is_whole = x.numel() == made.numel() and x.storage_offset() == made.storage_offset()
+        if is_whole and x.is_contiguous() and made.is_contiguous():
+            node.target, node.args, node.kwargs = torch.ops.aten.view.default, (node.args[0], list(made.shape)), {}
 
 
 def _without_writes(name: str, structure: pytree.TreeSpec, exported: torch.export.ExportedProgram) -> Program | None:

@@ -13,7 +13,7 @@ from torch.fx.node import map_arg
 from .. import _native
 from .._errors import Error
 from .._native import Model
-from . import _table as _table  # fills the table
+from . import _core as _core  # fills the table
 from ._export import Program, module_of, op_name
 from ._inputs import DRAWN, told_input
 from ._promises import arguments, is_random
@@ -91,7 +91,7 @@ class Lowering:
         unknown = [x for x in node.all_input_nodes if x not in known]
         if unknown:
             self.followers.add(node)
-            self.missing += [(node, _foreign(self.program, x)) for x in unknown if x in self.program.inputs][:1]
+            self.missing += [(node, _foreign(self.program, x, self.name)) for x in unknown if x in self.program.inputs][:1]
             return False
         try:
             function = TABLE.get(self.name)
@@ -249,8 +249,12 @@ def _dtype(tensor: torch.Tensor) -> str:
     return {torch.float32: "f32", torch.bool: "bool", torch.int64: "int64"}.get(tensor.dtype, str(tensor.dtype))
 
 
-def _foreign(program: Program, node: fx.Node) -> str:
-    """Why a plan does not take an input, and what to pass."""
+#: Calls whose operands of integers are indices.
+_TAKE_INDICES = set("embedding gather index index_select index_add index_fill take take_along_dim scatter one_hot".split())
+
+
+def _foreign(program: Program, node: fx.Node, call: str) -> str:
+    """Why a plan does not take an input of a call, and what to pass."""
     if DRAWN.match(node.name):
         return "a number of Python's `random`, which each run draws; draw it outside of what is compiled, and pass it in a f32 tensor"
     dtype, (what, name) = node.meta["val"].dtype, told_input(node.name)
@@ -260,9 +264,12 @@ def _foreign(program: Program, node: fx.Node) -> str:
             x = program.constants[weight]
             if isinstance(x, torch.Tensor) and x.is_floating_point() and x.dtype != torch.float32:
                 return f"{text}; `{target}` is {x.dtype} too: convert the model (`model.float()`) and its inputs (`x.float()`)"
+    leave = f"`{program.partial}`: PyTorch then runs the calls that take indices"
+    if call in _TAKE_INDICES:
+        return f"{text}; pass {leave}"
     text += f"; pass `{name}.float()`"
     is_index = not dtype.is_floating_point and not dtype.is_complex and dtype != torch.bool
-    return f"{text}, or, where these are indices, `{program.partial}`: PyTorch then runs the calls that take indices" if is_index else text
+    return f"{text}, or, where these are indices, {leave}" if is_index else text
 
 
 def _draw(name: str) -> str:

@@ -32,8 +32,8 @@ class PackedConvolution(torch.nn.Module):
     it is of the convolution's class (`isinstance(x, nn.Conv2d)`), on which models and hooks branch.
     """
 
-    @property
-    def __class__(self) -> Any:
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         module = vars(self).get("module")
         return PackedConvolution if module is None else type(module)
 
@@ -74,7 +74,7 @@ class PackedConvolution(torch.nn.Module):
         return _empty, (), self.__getstate__()
 
     def _get_name(self) -> str:
-        return PackedConvolution.__name__
+        return str(PackedConvolution.__name__)
 
     def _save_to_state_dict(self, *args: Any, **named: Any) -> None:
         self.module._save_to_state_dict(*args, **named)

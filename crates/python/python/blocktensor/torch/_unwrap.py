@@ -59,7 +59,8 @@ def in_training(model: torch.nn.Module, op: str | None = None) -> tuple[list[str
 
 def training_call(node: fx.Node) -> str | None:
     """The call, if it does what it does in training."""
-    if not isinstance(node.target, torch._ops.OpOverload):
+    if not isinstance(node.target, torch._ops.OpOverload) or node.target is torch.ops.aten._native_batch_norm_legit.no_stats:
+        # The last is what an instance norm becomes.
         return None
     given = zip(node.target._schema.arguments, node.args, strict=False)
     values = {**{argument.name: x for argument, x in given}, **node.kwargs}
