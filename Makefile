@@ -21,13 +21,14 @@ CARGO := scripts/with-progress.sh cargo
 # Workspaces of their own.
 OTHERS := crates/python fuzz
 
-.PHONY: help demo test install wheel python python-torch deny soak sanitize valgrind miri fuzz bench doc fmt setup clean-cache
+.PHONY: help demo test install wheel python python-torch ray deny soak sanitize valgrind miri fuzz bench doc fmt setup clean-cache
 
 help:
 	@echo "make demo          ResNet-50 on a picture, in all three layouts, and as an ONNX file"
 	@echo "make test          format, lints, documentation and tests, without and with oneDNN, and of the Python package"
 	@echo "make install       the C library, its headers, and files for pkg-config and CMake; PREFIX=/usr/local DESTDIR="
 	@echo "make wheel         the Python package; make python also tests it, make python-torch the PyTorch part too"
+	@echo "make ray           images through a plan on Ray Data: two workers on this machine, one of them killed"
 	@echo "make deny          licences, sources and security advisories of the dependencies"
 	@echo "make soak          MINUTES=20 of shapes, models and C handles in turn: memory stays flat, or it fails"
 	@echo "make sanitize      all tests under AddressSanitizer and LeakSanitizer"
@@ -104,6 +105,9 @@ python: setup
 
 python-torch: setup
 	@scripts/python.sh torch
+
+ray: setup
+	@scripts/python.sh ray
 
 # Stricter than in `make test`: it is an error if advisories cannot be fetched.
 deny:

@@ -3,6 +3,7 @@
 #
 #   scripts/python.sh wheel    the wheel alone, in dist/ of the target folder, with its tag and its size
 #   scripts/python.sh test     the wheel, installed and tested with numpy
+#   scripts/python.sh ray      the wheel with Ray Data: two workers on this machine, one of them killed (an environment of its own)
 #   scripts/python.sh torch    the same, and the PyTorch part (an environment of its own, about 6 GB)
 set -eu
 cd "$(dirname "$0")/.."
@@ -56,6 +57,15 @@ echo "symbols: PyInit__native alone; oneDNN inside"
 checked() { # folder
     "$1/bin/pip" install --quiet --disable-pip-version-check --force-reinstall --no-deps "$wheel"
 }
+
+if [ "$what" = ray ]; then
+    apart="$cache/ray-env"
+    environment "$apart" 'ray[data]>=2.60' pyarrow 'numpy>=2' pillow pytest
+    checked "$apart"
+    (cd crates/python && "$apart/bin/python" -m pytest -q -p no:cacheprovider tests/test_ray.py)
+    "$apart/bin/python" scripts/ray_demo.py
+    exit 0
+fi
 
 checked "$tools"
 "$tools/bin/python" scripts/python_ops.py --check

@@ -528,7 +528,10 @@ bt_status bt_tensor_from_data(int32_t dtype,
                               bt_handle *out);
 
 // Makes a tensor of the caller's memory, without a copy. `release` is called once: when the memory is no longer used, or on
-// an error.
+// an error. Other tensors may use it as well, after this handle is freed: views, and results of runs (`bt_plan_run`).
+//
+// With a null `release`, nothing says when the memory is no longer used: it must outlive all such tensors, such as memory that
+// lasts as long as the program.
 //
 // # Safety
 // As `bt_tensor_from_data`. Every element that sizes and strides reach may be read, and written if `writable`, until
@@ -1162,6 +1165,9 @@ bt_status bt_plan_text(bt_handle plan,
 // Runs a plan on `input_count` strided row-major tensors, in the order of `bt_plan_inputs`. The handles of the results, which
 // are strided as well, are written to `outs`, which has room for `room` handles, and their number to `count`. If there is too
 // little room, it is an error, nothing runs and no handle is written.
+//
+// A result that no step computes, such as an input that is an output too, or a reshape of one, shares the input's memory, as views do
+// in PyTorch: memory of `bt_tensor_wrap` is then used until the result is freed. `bt_plan_run_into` copies such results.
 //
 // Any number of threads may run a plan at the same time. Each run in flight has its own memory for intermediate results,
 // which the plan keeps for later runs.

@@ -244,6 +244,9 @@ pub unsafe extern "C" fn bt_plan_text(
 /// are strided as well, are written to `outs`, which has room for `room` handles, and their number to `count`. If there is too
 /// little room, it is an error, nothing runs and no handle is written.
 ///
+/// A result that no step computes, such as an input that is an output too, or a reshape of one, shares the input's memory, as views do
+/// in PyTorch: memory of `bt_tensor_wrap` is then used until the result is freed. `bt_plan_run_into` copies such results.
+///
 /// Any number of threads may run a plan at the same time. Each run in flight has its own memory for intermediate results,
 /// which the plan keeps for later runs.
 ///

@@ -3,10 +3,12 @@
 use std::cell::Cell;
 use std::ffi::c_void;
 
-use blocktensor::{Complaint, Error, Result, ledger};
+use blocktensor::ledger::Site;
+use blocktensor::{Complaint, Door, Error, Result, ledger};
 
 use crate::handles::{Object, bt_handle, give};
 use crate::status::{bt_status, guard, null, place};
+use crate::words::C;
 
 /// A function of the caller. It gets the context, and returns a status, which the scope's function returns in turn. If it
 /// returns a status that did not come from this library, there is no text for it.
@@ -107,8 +109,14 @@ pub unsafe extern "C" fn bt_record(body: bt_body, context: *mut c_void, out: *mu
     call(op, body, context, |body| {
         // SAFETY: the caller's promise.
         let out = unsafe { place(op, "out", out)? };
-        let (status, book) = ledger::record(body);
+        let (status, mut book) = ledger::record(body);
         if status == 0 {
+            for reorder in &mut book.reorders {
+                // Methods of Rust are named by the function of C that called them.
+                if let Site::Foreign(function) = reorder.site {
+                    reorder.op = C(function).op(&reorder.op).into_owned().into();
+                }
+            }
             out.write(give(Object::Text(book.to_string())));
         }
         Ok(())

@@ -213,7 +213,10 @@ impl Drop for Owner {
 }
 
 /// Makes a tensor of the caller's memory, without a copy. `release` is called once: when the memory is no longer used, or on
-/// an error.
+/// an error. Other tensors may use it as well, after this handle is freed: views, and results of runs (`bt_plan_run`).
+///
+/// With a null `release`, nothing says when the memory is no longer used: it must outlive all such tensors, such as memory that
+/// lasts as long as the program.
 ///
 /// # Safety
 /// As `bt_tensor_from_data`. Every element that sizes and strides reach may be read, and written if `writable`, until

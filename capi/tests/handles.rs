@@ -246,6 +246,8 @@ fn errors_are_per_thread_and_scopes_return_the_status_of_their_body() {
         assert_eq!(bt_describe(book, said.as_mut_ptr(), said.len(), &mut needed), 0);
         let said = CStr::from_ptr(said.as_ptr()).to_str().unwrap();
         assert!(said.contains("1 reorder") && needed == said.len() + 1, "{said}");
+        // The call is named, and not the method of Rust behind it.
+        assert!(said.contains("reorder bt_to_blocked"), "{said}");
         let mut few = [1; 4];
         assert_eq!(bt_describe(book, few.as_mut_ptr(), few.len(), null_mut()), 0);
         assert_eq!(few[3], 0, "cut, and still a string");

@@ -1,5 +1,8 @@
 //! The small exported networks through the C interface: answers, what the functions tell, several threads.
 
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use blocktensor_c::*;
 
 mod support;
@@ -290,6 +293,51 @@ fn a_plan_runs_into_memory_of_the_program() {
     }
     assert_eq!(memory[3..23], want[..]);
     assert!(memory[..3].iter().chain(&memory[23..]).all(|v| *v == 7.0));
+}
+
+/// An output that no step computes: the result of a run shares the input's memory, and a run into memory copies it.
+#[test]
+fn an_output_that_is_an_input_is_shared_or_copied() {
+    static RELEASED: AtomicUsize = AtomicUsize::new(0);
+    unsafe extern "C" fn release(_: *mut c_void) {
+        RELEASED.fetch_add(1, Ordering::SeqCst);
+    }
+    let model = load(&stored("resnet.onnx")).unwrap();
+    let (dims, mut image) = array("resnet.image.npy");
+    let made = plan(model, Some("nhwc"), &[("batch", 2)], &["image", "output"]).unwrap();
+    let wrap = |writable: bool, data: &mut [f32], dims: &[i64], release: bt_release| {
+        let (mut t, data, of) = (0, data.as_mut_ptr().cast(), bt_dtype::BT_F32 as i32);
+        let (rank, dims) = (dims.len(), dims.as_ptr());
+        let (strides, context) = (std::ptr::null(), std::ptr::null_mut());
+        // SAFETY: the memory lives longer than the handle, and nobody else uses it meanwhile.
+        let status =
+            unsafe { bt_tensor_wrap(of, rank, dims, strides, data, writable, context, release, &mut t) };
+        outcome(status, t).unwrap()
+    };
+    let (mut copy, mut scores) = (vec![0f32; image.len()], [0f32; 20]);
+    let x = wrap(true, &mut image, &dims, Some(release));
+    let y = wrap(true, &mut copy, &dims, None);
+    let read_only = wrap(false, &mut copy, &dims, None);
+    let z = wrap(true, &mut scores, &[2, 10], None);
+    let into = |outs: &[bt_handle]| {
+        // SAFETY: arrays of the lengths that are passed.
+        let status = unsafe { bt_plan_run_into(made, &x, 1, outs.as_ptr(), outs.len()) };
+        outcome(status, ())
+    };
+    refused(into(&[x, z]), bt_code::BT_ALIASING, &["for `image`", "memory that input `image` has too"]);
+    refused(into(&[read_only, z]), bt_code::BT_ALIASING, &["for `image`", "read-only"]);
+    into(&[y, z]).unwrap();
+    let results = run(bt_plan_run, made, &[x]).unwrap();
+    let mut at = std::ptr::null();
+    // SAFETY: places for the results.
+    outcome(unsafe { bt_tensor_data(results[0], &mut at, std::ptr::null_mut()) }, ()).unwrap();
+    assert_eq!(at.cast(), image.as_ptr());
+    assert_eq!((bt_free(x), RELEASED.load(Ordering::SeqCst)), (0, 0), "the result uses the memory");
+    assert_eq!((bt_free(results[0]), RELEASED.load(Ordering::SeqCst)), (0, 1));
+    for t in [results[1], y, read_only, z, made, model] {
+        assert_eq!(bt_free(t), 0);
+    }
+    assert_eq!(copy, image);
 }
 
 /// Integers and Booleans of a run, by a plan and by the file of one.

@@ -49,7 +49,7 @@ impl<'a> Args<'a> {
                 "pass one value for each"
             );
         }
-        let mut first: Option<(&'static str, TensorRef<'_>)> = None;
+        let mut first: Option<(Place, TensorRef<'_>)> = None;
         for (spec, value) in schema.args.iter().zip(values) {
             if !fits(spec.kind, value) {
                 let got = value.to_string();
@@ -57,9 +57,13 @@ impl<'a> Args<'a> {
                 fail!(InvalidArgument, schema.name, spec.name, got, rule, "pass what the schema asks for");
             }
             match (spec.kind, value) {
-                (kind, Arg::Tensor(t)) if kind.is_data() => same_key(op, values, &mut first, spec, *t)?,
+                (kind, Arg::Tensor(t)) if kind.is_data() => {
+                    same_key(op, values, &mut first, (spec, None), *t)?
+                }
                 (kind, Arg::Tensors(list)) if kind.is_data() => {
-                    list.iter().try_for_each(|&t| same_key(op, values, &mut first, spec, t))?;
+                    list.iter()
+                        .enumerate()
+                        .try_for_each(|(i, &t)| same_key(op, values, &mut first, (spec, Some(i)), t))?;
                 }
                 (_, Arg::Tensor(t)) => check_strided(schema, spec.name, *t)?,
                 (_, Arg::Tensors(list)) => {
@@ -411,17 +415,20 @@ pub(crate) fn fits(kind: ArgKind, value: &Arg<'_>) -> bool {
     )
 }
 
+/// An argument, and the number of a tensor in it if it is a list.
+type Place = (&'static ArgSpec, Option<usize>);
+
 fn same_key<'a>(
     op: &'static Op,
     values: &[Arg<'_>],
-    first: &mut Option<(&'static str, TensorRef<'a>)>,
-    arg: &'static ArgSpec,
+    first: &mut Option<(Place, TensorRef<'a>)>,
+    (arg, number): Place,
     t: TensorRef<'a>,
 ) -> Result<()> {
     let (schema, name) = (op.schema(), arg.name);
     check_opaque(schema.name, name, t)?;
-    let Some((first_name, one)) = first else {
-        *first = Some((name, t));
+    let Some(((first_arg, first_number), one)) = first else {
+        *first = Some(((arg, number), t));
         return Ok(());
     };
     if one.key() == t.key() {
@@ -432,17 +439,24 @@ fn same_key<'a>(
     if let Some(key) = [a, b].into_iter().find(|key| op.kernel(*key).is_none()) {
         return Err(op.unsupported(key, Unsupported::NoKernel, values, None));
     }
-    let remedy = if b == DispatchKey::STRIDED {
-        arg.way_to(a, t.dims(), one.dims().len())
-    } else {
-        Text::from(format!("reorder `{name}` with ")) + b.way_out().0
+    let called = |arg: &ArgSpec, number: Option<usize>| match number {
+        None => format!("`{}`", arg.name),
+        Some(i) => format!("number {i} of `{}`", arg.name),
     };
+    let own = called(arg, number);
+    let remedy = if b == DispatchKey::STRIDED {
+        arg.way_to(&own, a, t.dims(), one.dims().len())
+    } else {
+        Text::from(format!("reorder {own} with ")) + b.way_out().0
+    };
+    let of_list = number.map_or(String::new(), |i| format!("number {i}, "));
+    let other = called(first_arg, *first_number);
     fail!(
         KeyMismatch,
         schema.name,
         name,
-        format!("{} of key `{b}`", t.describe()),
-        format!("`{first_name}` is {} of key `{a}`, and data operands must agree", one.describe()),
+        format!("{of_list}{} of key `{b}`", t.describe()),
+        format!("{other} is {} of key `{a}`, and data operands must agree", one.describe()),
         remedy
     )
 }

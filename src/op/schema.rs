@@ -172,11 +172,11 @@ impl ArgSpec {
         ArgSpec { role: Some(WeightsRole::Bias), ..self }
     }
 
-    /// The remedy for a strided tensor of these sizes that was passed for this argument together with data of `key`, which have
+    /// The remedy for a strided tensor of these sizes that was passed for this argument, and is `called` so, together with data of `key`, which have
     /// this rank.
-    pub(crate) fn way_to(&self, key: DispatchKey, dims: &[usize], rank: usize) -> Text {
+    pub(crate) fn way_to(&self, called: &str, key: DispatchKey, dims: &[usize], rank: usize) -> Text {
         let name = self.name;
-        let with = |call: Call| Text::from(format!("reorder `{name}` with ")) + call;
+        let with = |call: Call| Text::from(format!("reorder {called} with ")) + call;
         if key != DispatchKey::BLOCKED {
             return with(key.way_in(name, dims.len()));
         }
@@ -187,7 +187,7 @@ impl ArgSpec {
         if !has_layout {
             let rule = format!("no blocked layout has rank {}", dims.len());
             let remedy =
-                format!("pass `{name}` with the rank that the op takes, blocked as the other is: {rule}");
+                format!("pass {called} with the rank that the op takes, blocked as the other is: {rule}");
             return remedy.into();
         }
         if self.is_input_first {

@@ -141,6 +141,11 @@ fn cat_stack_chunk_and_split_refuse_bad_arguments_by_name() {
     assert!(matches!(e, Error::LayoutMismatch(_)), "{e}");
     let e = ops::cat(&[&Tensor::from(x.clone()), &Tensor::from(a.clone())], 1).unwrap_err();
     assert!(matches!(e, Error::KeyMismatch(_)), "{e}");
+    let text = e.to_string();
+    assert!(text.contains("got number 1, [") && text.contains("number 0 of `tensors` is ["), "{text}");
+    assert!(text.contains("reorder number 1 of `tensors` with `to_strided"), "{text}");
+    let e = ops::cat(&[&Tensor::from(a.clone()), &a.clone().into(), &x.clone().into()], 1).unwrap_err();
+    assert!(e.to_string().contains("reorder number 2 of `tensors` with `to_blocked"), "{e}");
     let e = ops::stack(&[&a], 1).unwrap_err();
     assert!(e.to_string().contains("to_strided"), "{e}");
     for x in [Tensor::from(x), a.into()] {

@@ -151,9 +151,9 @@ pub fn refused<T: std::fmt::Debug>(got: Outcome<T>, code: bt_code, parts: &[&str
 type Run =
     unsafe extern "C" fn(bt_handle, *const bt_handle, usize, *mut bt_handle, usize, *mut usize) -> bt_status;
 
-/// Runs a plan (`bt_plan_run`) or a model (`bt_model_run`) that has at most four outputs.
+/// Runs a plan (`bt_plan_run`) or a model (`bt_model_run`) that has at most eight outputs.
 pub fn run(function: Run, object: bt_handle, inputs: &[bt_handle]) -> Outcome<Vec<bt_handle>> {
-    let (mut outs, mut count) = ([0; 4], 0);
+    let (mut outs, mut count) = ([0; 8], 0);
     // SAFETY: arrays of the lengths that are passed.
     let status =
         unsafe { function(object, inputs.as_ptr(), inputs.len(), outs.as_mut_ptr(), outs.len(), &mut count) };

@@ -247,10 +247,10 @@ pub struct Pictures {
     #[arg(long, value_name = "N|HxW", allow_negative_numbers = true)]
     pub crop: Option<Size>,
     /// Subtracted from each channel, after --scale.
-    #[arg(long, value_name = "A,B,C", value_delimiter = ',', allow_hyphen_values = true)]
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',', value_parser = parse_number, allow_hyphen_values = true)]
     pub mean: Option<Vec<f32>>,
     /// Divides each channel, after --mean.
-    #[arg(long, value_name = "A,B,C", value_delimiter = ',', allow_hyphen_values = true)]
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',', value_parser = parse_number, allow_hyphen_values = true)]
     pub std: Option<Vec<f32>>,
     /// Blue comes first.
     #[arg(long)]
@@ -285,6 +285,10 @@ fn parse_size(text: &str) -> Result<(String, usize), String> {
         Ok(size) if size > 0 && !name.is_empty() => Ok((name.to_string(), size)),
         _ => Err("write it as NAME=N with a number of at least 1".to_string()),
     }
+}
+
+fn parse_number(text: &str) -> Result<f32, String> {
+    text.trim().parse().map_err(|_| "write numbers with commas between them, such as 0.5,0.5,0.5".to_string())
 }
 
 fn parse_seed(text: &str) -> Result<u64, String> {

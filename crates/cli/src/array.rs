@@ -15,13 +15,23 @@ pub struct Array {
     pub values: Values,
 }
 
-/// Numbers of one type. Integers are kept as i64, beside the type that they have in their file.
+/// Numbers of one type. Integers are kept as i64, beside the type that they have in their file or the model.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
     F32(Vec<f32>),
     F64(Vec<f64>),
     Int(Integer, Vec<i64>),
     Bool(Vec<bool>),
+}
+
+/// **Bytes** of an integer of this type in a file.
+pub fn width_of(of: Integer) -> usize {
+    match of {
+        Integer::I8 | Integer::U8 => 1,
+        Integer::I16 | Integer::U16 => 2,
+        Integer::I32 | Integer::U32 => 4,
+        Integer::I64 | Integer::U64 => 8,
+    }
 }
 
 impl Values {
@@ -38,8 +48,9 @@ impl Values {
     pub fn width(&self) -> usize {
         match self {
             Values::F32(_) => 4,
-            Values::F64(_) | Values::Int(..) => 8,
+            Values::F64(_) => 8,
             Values::Bool(_) => 1,
+            Values::Int(of, _) => width_of(*of),
         }
     }
 
@@ -70,7 +81,8 @@ impl Values {
         match self {
             Values::F32(v) => v.iter().for_each(|v| bytes.extend(v.to_le_bytes())),
             Values::F64(v) => v.iter().for_each(|v| bytes.extend(v.to_le_bytes())),
-            Values::Int(_, v) => v.iter().for_each(|v| bytes.extend(v.to_le_bytes())),
+            // A number that fits into the type has its value in the low bytes.
+            Values::Int(_, v) => v.iter().for_each(|v| bytes.extend(&v.to_le_bytes()[..self.width()])),
             Values::Bool(v) => bytes.extend(v.iter().map(|v| u8::from(*v))),
         }
         Ok(bytes)
@@ -167,10 +179,9 @@ impl Array {
     /// The values of a result of this type.
     pub fn of_tensor(t: &StridedTensor, of: ElementType) -> Result<Array> {
         let values = match of {
-            ElementType::Int(_) => Values::Int(
-                Integer::I64,
-                memory::try_collect(CALL, t.to_vec::<i32>()?.into_iter().map(i64::from))?,
-            ),
+            ElementType::Int(of) => {
+                Values::Int(of, memory::try_collect(CALL, t.to_vec::<i32>()?.into_iter().map(i64::from))?)
+            }
             ElementType::Byte => Values::Int(
                 Integer::U8,
                 memory::try_collect(CALL, t.to_vec::<u8>()?.into_iter().map(i64::from))?,

@@ -4,9 +4,9 @@
 
 use blocktensor_graph::Integer;
 
-use crate::array::{Array, Values};
+use crate::array::{self, Array, Values};
 use crate::failure::one_line;
-use crate::files::collect;
+use crate::files::{self, collect};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
@@ -34,6 +34,18 @@ pub fn parse(bytes: &[u8]) -> Result<Array, String> {
     }
 }
 
+/// Types of integers, in NumPy's words.
+const INTEGERS: [(Integer, &str); 8] = [
+    (Integer::I8, "|i1"),
+    (Integer::I16, "<i2"),
+    (Integer::I32, "<i4"),
+    (Integer::I64, "<i8"),
+    (Integer::U8, "|u1"),
+    (Integer::U16, "<u2"),
+    (Integer::U32, "<u4"),
+    (Integer::U64, "<u8"),
+];
+
 /// The values of this type; `None` if there are more or fewer bytes.
 fn values(descr: &str, data: &[u8], count: usize) -> Result<Option<Values>, String> {
     /// Numbers of a fixed width.
@@ -46,18 +58,17 @@ fn values(descr: &str, data: &[u8], count: usize) -> Result<Option<Values>, Stri
         let fits = chunks.len() == count && rest.is_empty();
         fits.then(|| collect(chunks.iter().map(|c| read(*c)))).transpose()
     }
-    let int = |of: Integer| move |values| Values::Int(of, values);
     Ok(match descr {
         "<f4" => each(data, count, f32::from_le_bytes)?.map(Values::F32),
         "<f8" => each(data, count, f64::from_le_bytes)?.map(Values::F64),
-        "<i8" => each(data, count, i64::from_le_bytes)?.map(int(Integer::I64)),
-        "<i4" => each(data, count, |b| i64::from(i32::from_le_bytes(b)))?.map(int(Integer::I32)),
-        "<i2" => each(data, count, |b| i64::from(i16::from_le_bytes(b)))?.map(int(Integer::I16)),
-        "|i1" => each(data, count, |b| i64::from(i8::from_le_bytes(b)))?.map(int(Integer::I8)),
-        "|u1" => each(data, count, |[b]: [u8; 1]| i64::from(b))?.map(int(Integer::U8)),
         "|b1" => each(data, count, |[b]: [u8; 1]| b != 0)?.map(Values::Bool),
         other => {
-            return Err(format!("its numbers have the type `{other}`; write it as float32, int64 or bool"));
+            let Some((of, _)) = INTEGERS.into_iter().find(|(_, descr)| *descr == other) else {
+                let text = format!("its numbers have the type `{other}`; write it as float32, int64 or bool");
+                return Err(text);
+            };
+            let fits = count.checked_mul(array::width_of(of)) == Some(data.len());
+            fits.then(|| files::integers(of, data)).transpose()?.map(|values| Values::Int(of, values))
         }
     })
 }
@@ -67,7 +78,9 @@ pub fn encode(array: &Array) -> Result<Vec<u8>, blocktensor::Error> {
     let descr = match &array.values {
         Values::F32(_) => "<f4",
         Values::F64(_) => "<f8",
-        Values::Int(..) => "<i8",
+        Values::Int(of, _) => {
+            INTEGERS.into_iter().find(|(known, _)| known == of).map_or("<i8", |(_, descr)| descr)
+        }
         Values::Bool(_) => "|b1",
     };
     let dims: String = array.dims.iter().map(|d| format!("{d}, ")).collect();
@@ -153,6 +166,13 @@ mod tests {
             Values::F32(vec![1.0, -2.5, f32::INFINITY, 0.0, 3.0, 4.0]),
             Values::F64(vec![1.0, -2.5, 1e300, 0.0, 3.0, 4.0]),
             Values::Int(Integer::I64, vec![i64::MIN, -1, 0, 1, 2, i64::MAX]),
+            Values::Int(Integer::I32, vec![i32::MIN.into(), -1, 0, 1, 2, i32::MAX.into()]),
+            Values::Int(Integer::I16, vec![i16::MIN.into(), -1, 0, 1, 2, i16::MAX.into()]),
+            Values::Int(Integer::I8, vec![-128, -1, 0, 1, 2, 127]),
+            Values::Int(Integer::U64, vec![0, 1, 2, 3, 4, i64::MAX]),
+            Values::Int(Integer::U32, vec![0, 1, 2, 3, 4, u32::MAX.into()]),
+            Values::Int(Integer::U16, vec![0, 1, 2, 3, 4, u16::MAX.into()]),
+            Values::Int(Integer::U8, vec![0, 1, 2, 3, 4, 255]),
             Values::Bool(vec![true, false, true, true, false, false]),
         ] {
             for dims in [vec![6], vec![2, 3], vec![1, 2, 1, 3]] {

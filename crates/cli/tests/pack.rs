@@ -203,17 +203,19 @@ fn damaged_plans_are_named() {
 fn plans_with_integers_and_booleans_are_packed() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
-    let (input, file, saved) = (path("x.safetensors"), path("integers.plan"), path("results.safetensors"));
+    let (input, file_of_plan, saved) =
+        (path("x.safetensors"), path("integers.plan"), path("results.safetensors"));
     let x = [1.0f32, 0.0, 5.0, 2.0, 0.5, 3.0, 0.25, 7.0, 0.0, 0.75, -1.0, 2.0];
     let bytes = x.map(f32::to_le_bytes).concat();
     let x = safetensors::tensor::TensorView::new(safetensors::Dtype::F32, vec![2, 6], &bytes).unwrap();
     safetensors::serialize_to_file([("x", x)], None, &input).unwrap();
     let model = data("integers.onnx");
-    run(&["pack", &model, "--size", "batch=2", "-o", text(&file)]).succeeds();
-    let done = run(&["run", text(&file), "--input", text(&input), "--save", text(&saved), "--json"]);
+    run(&["pack", &model, "--size", "batch=2", "-o", text(&file_of_plan)]).succeeds();
+    let done = run(&["run", text(&file_of_plan), "--input", text(&input), "--save", text(&saved), "--json"]);
     let outputs = done.succeeds().json()["outputs"].clone();
     let told: Vec<_> =
         outputs.as_array().unwrap().iter().map(|o| (o["name"].as_str(), o["type"].as_str())).collect();
+    assert_eq!(told[..2], [("j", "i64"), ("k32", "i32")].map(|(n, t)| (Some(n), Some(t))));
     assert_eq!(
         told[2..5],
         [("mask", "bool"), ("rest", "bool"), ("kept", "f32")].map(|(n, t)| (Some(n), Some(t)))
@@ -227,4 +229,10 @@ fn plans_with_integers_and_booleans_are_packed() {
     let j: Vec<i64> =
         of("j").data().chunks_exact(8).map(|b| i64::from_le_bytes(b.try_into().unwrap())).collect();
     assert_eq!((of("j").dtype(), &j[..]), (safetensors::Dtype::I64, &[12, 11][..]));
+    assert_eq!(
+        (of("k32").dtype(), of("k32").data()),
+        (safetensors::Dtype::I32, &[0, 0, 0, 0, 3, 0, 0, 0][..])
+    );
+    let again = ["run", text(&file_of_plan), "--input", text(&input), "--check-outputs", text(&saved)];
+    run(&again).succeeds();
 }

@@ -69,6 +69,11 @@ fn pictures_that_do_not_fit_are_refused() {
     run(&["run", &model, "--input", &picture, "--imagenet"]).fails(2, &["224x224", "2x2"]);
     run(&["run", &model, "--input", &picture, "--crop", "2", "--mean", "1,2"])
         .fails(2, &["2 numbers", "3 channels"]);
+    for option in ["--mean", "--std"] {
+        let said = run(&["run", &model, "--input", &picture, "--crop", "2", option, "a,b,c"]);
+        said.fails(2, &[option, "'a'", "write numbers with commas between them"]);
+        assert!(!said.err.contains("float literal"), "{}", said.err);
+    }
     run(&["run", &model, "--input", &picture, "--crop", "2", "--std", "0"]).fails(2, &["--std"]);
     let (_folder, model, picture) = setup(&[1, 7, 2, 2]);
     run(&["run", &model, "--input", &picture]).fails(2, &["1 or 3 channels", ".npy"]);
@@ -80,6 +85,41 @@ fn grey_and_channels_last_models_take_pictures() {
     assert_eq!(output(&[&model, "--input", &picture])["dims"], serde_json::json!([1, 1, 4, 6]));
     let (_folder, model, picture) = setup(&[1, 4, 6, 3]);
     assert_eq!(output(&[&model, "--input", &picture])["dims"], serde_json::json!([1, 4, 6, 3]));
+}
+
+/// The values are those of Pillow 11's `convert("L")` and of torchvision's `to_grayscale`.
+#[test]
+fn a_coloured_picture_becomes_grey_as_in_pillow() {
+    let (folder, model, _) = setup(&[1, 1, 2, 2]);
+    let picture = folder.path().join("colour.png");
+    let known = [
+        ([255, 0, 0], 76.0),
+        ([0, 255, 0], 150.0),
+        ([0, 0, 255], 29.0),
+        ([60, 160, 60], 119.0),
+        ([7, 7, 7], 7.0),
+    ];
+    for (rgb, grey) in known {
+        image::RgbImage::from_pixel(2, 2, image::Rgb(rgb)).save(&picture).unwrap();
+        let x = output(&[&model, "--input", text(&picture), "--scale", "1"]);
+        assert_eq!((&x["least"], &x["largest"]), (&grey.into(), &grey.into()), "{rgb:?}");
+    }
+}
+
+/// Where the margin is odd, the first pixels kept are those of torchvision's `CenterCrop`: `round` is half to even.
+#[test]
+fn a_crop_keeps_the_centre_as_torchvision_does() {
+    let (folder, model, _) = setup(&[1, 3, 2, 2]);
+    let picture = folder.path().join("ramp.png");
+    for (side, first) in [(2, 0), (3, 0), (4, 1), (5, 2), (6, 2), (7, 2), (8, 3), (9, 4)] {
+        for (width, height) in [(side, 2), (2, side)] {
+            let pixel = |x: u32, y: u32| image::Rgb([(x.max(y)) as u8; 3]);
+            let pixel = |x, y| if width > height { pixel(x, 0) } else { pixel(0, y) };
+            image::RgbImage::from_fn(width, height, pixel).save(&picture).unwrap();
+            let x = output(&[&model, "--input", text(&picture), "--crop", "2", "--scale", "1"]);
+            assert_eq!(x["least"], f64::from(first), "{width}x{height}");
+        }
+    }
 }
 
 #[test]

@@ -5,10 +5,11 @@ use rten_onnx::onnx::{DataType, ValueInfoProto};
 
 use crate::error::{Error, Result};
 
-/// The type of the elements of a tensor, in the words of [`ElementType`].
+/// The type of the elements of a tensor, in the words of [`ElementType`]. `None` if it is not said: a type may also be empty.
 pub(crate) fn element_type(value: &ValueInfoProto) -> Option<String> {
-    let Some(tensor) = value.r#type.as_ref()?.tensor_type.as_ref() else {
-        return Some("no tensor".to_string());
+    let of = value.r#type.as_ref()?;
+    let Some(tensor) = of.tensor_type.as_ref() else {
+        return of.sequence.as_ref().map(|_| "no tensor".to_string());
     };
     let of = tensor.elem_type?;
     match of {

@@ -18,6 +18,8 @@ use crate::error::{Error, Result};
 pub(crate) struct External {
     /// The model's folder; `None` for a model that is not a file.
     folder: Option<PathBuf>,
+    /// The folder of the file that the model's path leads to, without links: another one if the path is a link.
+    real: Option<PathBuf>,
     /// The files that are mapped instead of read, if they are.
     maps: Option<Maps>,
     /// The files that tensors were found in.
@@ -39,7 +41,8 @@ impl External {
             Some(folder) if folder != Path::new("") => folder.to_path_buf(),
             _ => PathBuf::from("."),
         };
-        External { folder: Some(folder), maps, files: RefCell::default() }
+        let real = model.canonicalize().ok().and_then(|file| file.parent().map(Path::to_path_buf));
+        External { folder: Some(folder), real, maps, files: RefCell::default() }
     }
 
     /// The files that tensors were found in, without links.
@@ -91,16 +94,11 @@ impl External {
                 Text::from("read the model with ") + Call::ReadModel,
             ));
         };
-        let path = Path::new(location);
-        let is_below = !location.is_empty()
-            && path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-        let refused = || {
-            let rule = "external data is in the model's folder or below it";
-            Error::invalid(what, format!("the file `{location}`"), rule, "move the file beside the model")
+        let Some(path) = below(location) else {
+            let (got, rule) =
+                (format!("the file `{location}`"), "external data is in the model's folder or below it");
+            return Err(Error::invalid(what, got, rule, "move the file beside the model"));
         };
-        if !is_below {
-            return Err(refused());
-        }
         let path = folder.join(path);
         let io = |source: std::io::Error| Error::Io { path: path.clone(), source: Arc::new(source) };
         let inside = folder.canonicalize().map_err(io)?;
@@ -108,7 +106,9 @@ impl External {
             let got = format!("the file `{location}`, which cannot be opened: {e}");
             Error::invalid(what, got, "its numbers are there", "copy the file beside the model")
         })?;
-        if !path_of_file.starts_with(&inside) {
+        // Where the model is a link as well, its data may be links into the same folder: Hugging Face's cache keeps files so.
+        let is_beside = path_of_file.parent() == self.real.as_deref();
+        if !path_of_file.starts_with(&inside) && !is_beside {
             // No part of the name leads out of the folder.
             let got =
                 format!("the file `{location}`, a link to `{}`", blocktensor::shown_path(&path_of_file));
@@ -135,4 +135,19 @@ impl External {
         self.files.borrow_mut().insert(path_of_file.clone());
         Ok(Part { path: path_of_file, offset, length: wanted })
     }
+}
+
+/// The path below the model's folder that a location names, without `.` and `..`. `None` if it leads out of the folder on its way,
+/// or names nothing. Links are not followed here.
+fn below(location: &str) -> Option<PathBuf> {
+    let mut path = PathBuf::new();
+    for part in Path::new(location).components() {
+        match part {
+            Component::Normal(name) => path.push(name),
+            Component::CurDir => {}
+            Component::ParentDir if path.pop() => {}
+            _ => return None,
+        }
+    }
+    (!location.is_empty()).then_some(path)
 }

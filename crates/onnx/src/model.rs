@@ -26,6 +26,8 @@ struct Model<'a> {
     importer: &'a Importer,
     external: &'a External,
     opsets: HashMap<String, i64>,
+    /// Whether a host has parsed it: ops may be functions of the model's own, which a file with such functions never gets to.
+    is_hosts: bool,
 }
 
 /// Reads a model from memory.
@@ -89,13 +91,14 @@ fn read(importer: &Importer, parsed: ModelProto, external: &External) -> Result<
     }
     let sets = parsed.opset_import.iter();
     let sets = sets.map(|set| (set.domain.as_deref().unwrap_or_default(), set.version.unwrap_or(1)));
-    Model { importer, external, opsets: opsets_of(sets)? }.graph(graph)
+    Model { importer, external, opsets: opsets_of(sets)?, is_hosts: false }.graph(graph)
 }
 
 /// Reads a model that a host has parsed.
 pub(crate) fn read_host(importer: &Importer, model: HostModel) -> Result<Graph> {
     let sets = model.opsets.iter().map(|(domain, version)| (domain.as_str(), *version));
-    let reader = Model { importer, external: &External::default(), opsets: opsets_of(sets)? };
+    let opsets = opsets_of(sets)?;
+    let reader = Model { importer, external: &External::default(), opsets, is_hosts: true };
     let (mut graph, mut known) = (Graph::new(), HashMap::new());
     for (name, constant) in model.constants {
         declared::check_name(&name)?;
@@ -264,7 +267,15 @@ impl Model<'_> {
                 inputs.extend(graph.captured.iter().cloned().map(Some));
             }
         }
-        let import = self.importer.find(&domain, &op_type, version, &attributes);
+        let import = self.importer.find(&domain, &op_type, version, &attributes).map_err(|reason| {
+            match self.is_hosts && !domain.is_empty() {
+                true => format!(
+                    "the domain `{domain}` has no importer; if this is a function of the model, {}",
+                    scan::INLINE
+                ),
+                false => reason,
+            }
+        });
         let is_named: Vec<bool> = node.outputs.iter().map(|n| !n.is_empty()).collect();
         let outputs = node.outputs;
         let node = OnnxNode { domain, op_type, version, attributes, outputs: is_named, import, is_checked };

@@ -14,6 +14,15 @@ const MAX_DEPTH: usize = 100;
 /// The most **bytes** of a node's name that an error repeats.
 const MAX_NAME: u64 = 120;
 
+/// The field of a model that has its functions.
+const FUNCTIONS: u64 = 25;
+/// The field of an attribute that names one of the function around it.
+const REFERENCE: u64 = 21;
+
+/// What to do about functions of a model's own.
+pub(crate) const INLINE: &str =
+    "export it with functions inlined, or inline them with `onnx.inliner.inline_local_functions`";
+
 /// The messages of `onnx.proto` whose fields are looked at.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Message {
@@ -55,7 +64,7 @@ fn field_of(message: Message, number: u64) -> FieldOf {
         (Message::Model, 7) => M(Message::Graph),
         (Message::Model, 8 | 14) => M(Message::Leaf),
         (Message::Model, 20) => Refused("training information"),
-        (Message::Model, 25) => Refused("a function of the model's own"),
+        (Message::Model, FUNCTIONS) => Refused("a function of the model's own"),
         (Message::Graph, 1) => M(Message::Node),
         (Message::Graph, 5) => M(Message::Tensor),
         (Message::Graph, 11..=13) => M(Message::ValueInfo),
@@ -65,7 +74,7 @@ fn field_of(message: Message, number: u64) -> FieldOf {
         (Message::Attribute, 6) => M(Message::Graph),
         (Message::Attribute, 10) => Refused("an attribute that is a list of tensors"),
         (Message::Attribute, 11) => Refused("an attribute that is a list of graphs"),
-        (Message::Attribute, 21) => Refused("an attribute that refers to a function's"),
+        (Message::Attribute, REFERENCE) => Refused("an attribute that refers to a function's"),
         (Message::Attribute, 22 | 23) => Refused("a sparse tensor"),
         (Message::Tensor, 3) => Refused("a tensor in segments"),
         (Message::Tensor, 5 | 7) => FieldOf::Integers,
@@ -212,11 +221,11 @@ impl<R: BufRead + Seek> Scan<'_, R> {
                     }
                 }
                 FieldOf::Refused(feature) => {
-                    return Err(Error::unsupported(
-                        "the model",
-                        feature,
-                        "export it with functions inlined and dense numeric tensors",
-                    ));
+                    let remedy = match number {
+                        FUNCTIONS | REFERENCE => INLINE,
+                        _ => "export it with dense numeric tensors",
+                    };
+                    return Err(Error::unsupported("the model", feature, remedy));
                 }
                 _ => match (of, number) {
                     (Message::Node, 3) => self.within.name = self.text(length)?,

@@ -1,7 +1,8 @@
 //! Nodes and values against what ONNX, and the model itself, say about them.
 
 use blocktensor_graph::Sizes;
-use rten_onnx::onnx::{AttributeProto, DataType, GraphProto, OperatorSetIdProto};
+use blocktensor_onnx::{HostModel, HostNode, HostValue, Importer};
+use rten_onnx::onnx::{AttributeProto, DataType, GraphProto, OperatorSetIdProto, TypeProto, ValueInfoProto};
 
 use crate::support::{Model, float, graph, int, ints, tensor, value, word};
 
@@ -91,6 +92,75 @@ fn declared_types_are_compared() {
     let mut inner = Model::new().input("x", &[2]).node("Relu", &["x"], &["a"]).node("Relu", &["a"], &["y"]);
     inner.graph.value_info.push(value("a", DataType::INT32, &[2]));
     assert_refused(inner.output("y"), &["output `a`", "it is i32"]);
+}
+
+/// `TypeProto()` without a member: what scripts write that make an inner value an output.
+#[test]
+fn an_empty_type_says_nothing() {
+    let model = |of: TypeProto| {
+        let mut model = Model::new().input("x", &[2]).node("Relu", &["x"], &["y"]);
+        model.graph.output.push(ValueInfoProto { name: Some("y".to_string()), r#type: Some(of) });
+        model
+    };
+    assert_eq!(model(TypeProto::default()).run(&[("x", &[2], &[-1.0, 2.0])])[0].1, [0.0, 2.0]);
+    let sequence = TypeProto { sequence: Some(Box::default()), ..TypeProto::default() };
+    assert_refused(model(sequence), &["output `y`", "it is no tensor"]);
+}
+
+/// Versions 18 to 20 have a scale and a bias for each group, later ones for each channel.
+#[test]
+fn group_normalization_has_a_scale_for_each_group_before_version_21() {
+    let model = |opset, count: usize, by_version: &[f32]| {
+        let bias: Vec<f32> = by_version.iter().map(|v| v * 10.0).collect();
+        let model = Model::new().opset(opset).input("x", &[1, 4, 2]);
+        let model = model.floats("s", &[count as i64], by_version).floats("b", &[count as i64], &bias);
+        model
+            .node_with("GroupNormalization", &["x", "s", "b"], &["y"], vec![int("num_groups", 2)])
+            .output("y")
+    };
+    let x: [f32; 8] = [1.0, 2.0, 3.0, 4.0, -1.0, 0.0, 1.0, 6.0];
+    let inputs: &[(&str, &[usize], &[f32])] = &[("x", &[1, 4, 2], &x)];
+    let old = model(18, 2, &[2.0, 3.0]).run(inputs);
+    assert_eq!(old, model(20, 2, &[2.0, 3.0]).run(inputs));
+    assert_eq!(old, model(21, 4, &[2.0, 2.0, 3.0, 3.0]).run(inputs));
+    // The first group's mean is 2.5, its variance 1.25.
+    let want = (1.0f32 - 2.5) / (1.25f32 + 1e-5).sqrt() * 2.0 + 20.0;
+    assert!((old[0].1[0] - want).abs() < 1e-5, "{old:?}");
+    assert_refused(model(20, 4, &[2.0; 4]), &["`n0` (GroupNormalization)", "scale: got [4]", "of 2 groups"]);
+    assert_refused(
+        model(21, 2, &[2.0; 2]),
+        &["`n0` (GroupNormalization)", "scale: got [2]", "of 4 channels"],
+    );
+}
+
+/// A host cannot say which ops are functions of the model; a file that has some is refused as a whole.
+#[test]
+fn functions_of_a_model_are_to_be_inlined() {
+    let model = HostModel {
+        opsets: vec![(String::new(), 18), ("local".to_string(), 1)],
+        inputs: vec![HostValue { name: "x".into(), data_type: 1, dims: Some(vec![2.into()]) }],
+        nodes: vec![HostNode {
+            name: "f".into(),
+            domain: "local".into(),
+            op_type: "Twice".into(),
+            inputs: vec!["x".into()],
+            outputs: vec!["y".into()],
+            ..HostNode::default()
+        }],
+        outputs: vec![HostValue { name: "y".into(), ..HostValue::default() }],
+        ..HostModel::default()
+    };
+    let graph = Importer::new().from_host(model).expect("a graph");
+    let error = graph.with_sizes(&Sizes::new()).expect_err("an error").to_string();
+    for part in ["`local`", "if this is a function of the model", "onnx.inliner.inline_local_functions"] {
+        assert!(error.contains(part), "{error}");
+    }
+    let mut bytes = Model::new().input("x", &[2]).node("Relu", &["x"], &["y"]).output("y").bytes();
+    // Field 25 of a model, of no bytes: a function.
+    bytes.extend([0xca, 0x01, 0x00]);
+    let error = blocktensor_onnx::from_bytes(&bytes).expect_err("an error").to_string();
+    assert!(error.contains("a function of the model's own"), "{error}");
+    assert!(error.contains("onnx.inliner.inline_local_functions"), "{error}");
 }
 
 #[test]

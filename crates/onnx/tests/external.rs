@@ -60,11 +60,64 @@ fn data_is_read_at_its_offset() {
         (&[("location", "none.bin")], "none.bin"),
         (&[("location", ".")], "no regular file"),
         (&[("location", "./sub/.")], "no regular file"),
+        (&[("location", "sub/..")], "no regular file"),
         (&[], "the model's folder"),
     ] {
         let error = read(folder.path(), entries).expect_err("an error").to_string();
         assert!(error.contains(part), "{error}");
     }
+}
+
+/// A name is normalised before links are followed.
+#[test]
+fn a_name_with_parents_may_stay_in_the_folder() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("w.bin"), [0; 8]).expect("a file");
+    for location in ["./sub/../w.bin", "a/b/../../w.bin"] {
+        read(folder.path(), &[("location", location)]).expect("a graph");
+    }
+    read(folder.path(), &[("location", "sub/../../w.bin")]).expect_err("it leads out of the folder");
+}
+
+/// Hugging Face's cache: the model and its data are links into one folder, which has names of its own for them.
+#[test]
+fn data_may_be_a_link_into_the_folder_of_the_models_real_file() {
+    let cache = tempfile::tempdir().expect("a folder");
+    let of = |name: &str| cache.path().join(name);
+    for folder in ["blobs", "snapshots", "snapshots/1", "elsewhere", "blobs/below"] {
+        std::fs::create_dir(of(folder)).expect("a folder");
+    }
+    let link = |to: &str, at: &str| std::os::unix::fs::symlink(to, of(at)).expect("a link");
+    let bytes = model(&[("location", "model.onnx_data")]).bytes();
+    std::fs::write(of("blobs/1a"), &bytes).expect("a file");
+    link("../../blobs/1a", "snapshots/1/model.onnx");
+    for data in ["blobs/2b", "elsewhere/w.bin", "blobs/below/w.bin"] {
+        std::fs::write(of(data), [0; 8]).expect("a file");
+    }
+    let path = of("snapshots/1/model.onnx");
+    link("../../blobs/2b", "snapshots/1/model.onnx_data");
+    blocktensor_onnx::from_path(&path).expect("a graph");
+    // SAFETY: the test does not change the file.
+    unsafe { blocktensor_onnx::Importer::new().map_path(&path) }.expect("a graph");
+    // A link to a link that ends there.
+    let data = of("snapshots/1/model.onnx_data");
+    let replace = |to: &str| {
+        std::fs::remove_file(&data).expect("a link");
+        std::os::unix::fs::symlink(to, &data).expect("a link");
+    };
+    link("../blobs/2b", "elsewhere/link");
+    replace("../../elsewhere/link");
+    blocktensor_onnx::from_path(&path).expect("a graph");
+    for other in ["../../elsewhere/w.bin", "../../blobs/below/w.bin"] {
+        replace(other);
+        let error = blocktensor_onnx::from_path(&path).expect_err("an error").to_string();
+        assert!(error.contains("a link to") && error.contains("replace the link"), "{error}");
+    }
+    // A model that is no link has no other folder.
+    replace("../../blobs/2b");
+    std::fs::remove_file(&path).expect("a link");
+    std::fs::write(&path, &bytes).expect("a file");
+    blocktensor_onnx::from_path(&path).expect_err("the model lies in another folder");
 }
 
 /// A tensor of 2.4 GB, of whose file the disk has only the last page.

@@ -9,6 +9,7 @@ mod exchange;
 mod graph;
 mod html;
 mod kinds;
+mod mapped;
 mod name;
 mod number;
 mod opaque;

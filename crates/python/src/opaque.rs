@@ -305,8 +305,7 @@ pub(crate) fn register_backend(
             return Err(Error::Registration(Complaint::new(op, "kernels", got, rule, remedy)).into());
         }
         let name: &'static str = name.leak();
-        // The program has its own names for its functions; what they return is made by this call.
-        let from: &'static str = format!("blocktensor.wrap(\"{name}\", ...)").leak();
+        let from: &'static str = format!(".to_key(\"{name}\")").leak();
         let mut made = None;
         register(|r: &mut dyn Registrar| {
             let key = r.key(KeySpec { name, to_strided: ".to_strided()", from_strided: from })?;
@@ -329,8 +328,16 @@ pub(crate) fn register_backend(
 pub(crate) fn key_of(op: &'static str, name: Name) -> Result<DispatchKey, Failure> {
     let name = name.of(op, "key")?;
     DispatchKey::by_name(&name).filter(|key| backend(*key).is_some()).ok_or_else(|| {
-        let rule = "no program registered this key".to_string();
-        invalid(op, "key", format!("`{name}`"), rule, "call `register_backend` first")
+        let own = match &*name {
+            "blocked" => Some(".to_blocked()"),
+            "strided" => Some(".to_strided()"),
+            _ => None,
+        };
+        let (rule, remedy) = match own {
+            Some(call) => ("blocktensor makes tensors of this key itself", format!("call `{call}`")),
+            None => ("no program registered this key", "call `register_backend` first".to_string()),
+        };
+        invalid(op, "key", format!("`{name}`"), rule.to_string(), remedy)
     })
 }
 

@@ -382,21 +382,28 @@ impl PyPlan {
     }
 }
 
-/// The plan in a file that `Plan.save` wrote; with `keep_constants`, for `errors`, from a file that keeps plain weights.
+/// The plan in a file that `Plan.save` wrote; with `keep_constants`, for `errors`, from a file that keeps plain weights. With
+/// `mapped`, processes share the file's pages, and nobody may change the file while the plan lives.
 #[pyfunction]
-#[pyo3(signature = (path, *, threads = None, replan = false, keep_constants = false))]
+#[pyo3(signature = (path, *, threads = None, replan = false, keep_constants = false, mapped = false))]
 pub(crate) fn load_plan(
     py: Python<'_>,
     path: FilePath,
     threads: Option<Number<usize>>,
     replan: bool,
     keep_constants: bool,
+    mapped: bool,
 ) -> PyResult<PyPlan> {
     let op = "load_plan";
     let threads = number::maybe(op, "threads", threads).map_err(|e| e.raise(py))?;
     released(py, op, || {
         let path = path.of(op)?;
         blocktensor::check_process(op)?;
+        let open = || match (mapped, replan) {
+            (true, _) => crate::mapped::map(&path, replan),
+            (false, true) => PackedFile::read_or_repack(&path),
+            (false, false) => PackedFile::read(&path),
+        };
         let signals = Signals::new();
         let plan = signals.end(on_threads(op, threads, || {
             Ok(match (replan, keep_constants) {
@@ -406,11 +413,11 @@ pub(crate) fn load_plan(
                     return Err(invalid(op, "keep_constants", got, rule, remedy));
                 }
                 (true, false) => {
-                    let (file, asked) = (PackedFile::read_or_repack(&path)?, signals.clone());
+                    let (file, asked) = (open()?, signals.clone());
                     Plan::load_or_replan_until(&file, &Profiles::Kept, move || asked.stop())?
                 }
-                (false, true) => Plan::load_with_constants(&PackedFile::read(&path)?)?,
-                (false, false) => Plan::load(&PackedFile::read(&path)?)?,
+                (false, true) => Plan::load_with_constants(&open()?)?,
+                (false, false) => Plan::load(&open()?)?,
             })
         }))?;
         Ok(PyPlan { plan: Arc::new(plan), threads })

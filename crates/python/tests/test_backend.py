@@ -50,7 +50,7 @@ def test_other_ops_are_refused():
     with pytest.raises(bt.KeyMismatch) as mixed:
         bt.ops.add(t, X)
     # What makes a tensor of the key is the call that Python has for it.
-    assert "from_strided" not in str(mixed.value) and '`blocktensor.wrap("py_reversed", ...)`' in mixed.value.remedy
+    assert "from_strided" not in str(mixed.value) and '`.to_key("py_reversed")`' in mixed.value.remedy
     for question in [lambda: t.strides, lambda: np.asarray(t), lambda: t.__dlpack__(), lambda: t.to_blocked("nChw16c")]:
         with pytest.raises(bt.OpaqueLayoutError):
             question()
@@ -106,6 +106,18 @@ def test_reorders_of_a_registered_key_are_recorded_and_limited():
     assert calls == ["from", "to"]
     with pytest.raises(bt.InvalidArgument, match="no program registered this key"):
         mine.to_key("nobody")
+    for own, call in [("blocked", "`.to_blocked()`"), ("strided", "`.to_strided()`")]:
+        with pytest.raises(bt.InvalidArgument, match=r"itself; call `\.to_") as e:
+            mine.to_key(own)
+        assert call in e.value.remedy and "register_backend" not in str(e.value)
+
+
+def test_a_list_says_which_of_its_tensors_has_another_key():
+    strided = bt.zeros([1, 16, 2, 2])
+    with pytest.raises(bt.KeyMismatch) as e:
+        bt.ops.cat([strided.to_blocked(), strided.to_blocked(), strided], axis=1)
+    assert "number 2, " in str(e.value) and "number 0 of `tensors` is" in str(e.value)
+    assert e.value.remedy == "reorder number 2 of `tensors` with `.to_blocked()`"
 
 
 def test_a_backend_that_makes_another_tensor_is_told_by_the_call():

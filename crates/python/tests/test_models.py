@@ -91,6 +91,25 @@ def test_plans_in_files_pickled_and_copied(tmp_path):
     assert isinstance(e.value, OSError)
 
 
+def test_a_mapped_plan_is_the_file(tmp_path):
+    plan, image, path = plan_of("resnet"), image_of("resnet"), tmp_path / "resnet.plan"
+    plan.save(path, keep_plain=True)
+    wanted = plan.run(image)[0].numpy()
+    for options in ({}, {"replan": True}, {"keep_constants": True}):
+        mapped = bt.load_plan(path, mapped=True, **options)
+        assert str(path) in Path("/proc/self/maps").read_text()
+        np.testing.assert_array_equal(mapped.run(image)[0].numpy(), wanted)
+        # A file that is renamed over it leaves the plan as it was.
+        plan.save(path, keep_plain=True)
+        np.testing.assert_array_equal(mapped.run(image)[0].numpy(), wanted)
+        del mapped
+        assert str(path) not in Path("/proc/self/maps").read_text()
+    assert str(path) not in Path("/proc/self/maps").read_text()
+    path.write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(bt.CorruptFile):
+        bt.load_plan(path, mapped=True)
+
+
 def test_a_damaged_pickle_is_told_as_one(monkeypatch, tmp_path):
     pickled = pickle.dumps(plan_of("resnet"))
     start = pickled.index(b'{"__metadata__')

@@ -150,7 +150,7 @@ def test_every_class_of_error_is_below_error_and_one_of_pythons_own():
         assert c.__name__ in bt.__all__
         error = c("text")
         assert pickle.loads(pickle.dumps(error)).args == ("text",)
-    assert len(classes) == 29
+    assert len(classes) == 30
 
 
 def test_threads_by_argument():

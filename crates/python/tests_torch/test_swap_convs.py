@@ -1,5 +1,7 @@
 """Convolutions of swapped models: transposed ones, single images, and those that run unpacked, with a way for blocked tensors."""
 
+import copy
+import pickle
 import re
 
 import blocktensor as bt
@@ -122,3 +124,62 @@ def test_the_remedy_of_a_function_works():
         (code,) = re.findall(r"`(EagerTensor\(weights\)[^`]+)`", e.value.remedy)
         close(call(E(x).to_blocked(), eval(code, {"EagerTensor": E, "weights": w.detach()})), F.conv2d(x, w.detach()))
         close(call(E(x).to_blocked().to_strided(), w), F.conv2d(x, w.detach()))
+
+
+class Named(nn.Conv2d):
+    """A class of the user's, with nothing of its own."""
+
+
+def test_packed_convolutions_are_of_their_class():
+    class Branches(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.ModuleList([nn.Conv2d(3, 8, 3), nn.ReLU(), Named(8, 8, 3), nn.ConvTranspose2d(8, 4, 3)])
+
+        def forward(self, x):
+            kept = []
+            for layer in self.layers:
+                x = layer(x)
+                if isinstance(layer, (nn.Conv2d, nn.ConvTranspose2d)):
+                    x = x * 2
+                    kept.append(x.square().mean())
+                if isinstance(layer, Named):
+                    x = x + 1
+            return x, sum(kept)
+
+    model = Branches().eval()
+    x = torch.randn(1, 3, 16, 16)
+    with torch.no_grad():
+        eager = btt.swap(model)
+        for one in (eager, copy.deepcopy(eager), copy.copy(eager), pickle.loads(pickle.dumps(eager.layers))):
+            if one is not eager and not hasattr(one, "layers"):
+                layers, one = one, btt.swap(model)
+                one.layers = layers
+            for got, wanted in zip(one(btt.EagerTensor(x)), model(x), strict=True):
+                torch.testing.assert_close(got.torch(), wanted, rtol=1e-5, atol=1e-5)
+    assert [isinstance(layer, nn.Conv2d) for layer in eager.layers] == [True, False, True, False]
+    assert isinstance(eager.layers[3], nn.ConvTranspose2d) and not isinstance(eager.layers[3], nn.ConvTranspose1d)
+    assert "PackedConvolution(3, 8" in repr(eager)
+    # The same kinds in a model that is swapped twice.
+    again = btt.swap(eager)
+    assert isinstance(again.layers[2], Named)
+
+
+def test_hooks_of_all_modules_run_once_for_a_convolution():
+    model, x = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU()).eval(), torch.randn(1, 3, 8, 8)
+    hook = torch.nn.modules.module.register_module_forward_hook(lambda m, args, y: y * 2 if isinstance(m, nn.Conv2d) else None)
+    try:
+        with torch.no_grad():
+            eager = btt.swap(model)
+            torch.testing.assert_close(eager(btt.EagerTensor(x)).torch(), model(x), rtol=1e-5, atol=1e-5)
+            torch.testing.assert_close(eager(x), model(x))
+    finally:
+        hook.remove()
+
+
+@pytest.mark.parametrize("record", [lambda m, x: torch.export.export(m, (x,)), lambda m, x: torch.jit.script(m)], ids=["export", "script"])
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_a_swapped_model_is_not_recorded(record):
+    for model in (nn.Sequential(nn.Conv2d(3, 8, 3)), nn.Conv2d(3, 8, 3)):
+        with pytest.raises(bt.UnsupportedOp, match="a swapped model is for eager tensors; export or script the model itself"):
+            record(btt.swap(model.eval()), torch.randn(1, 3, 8, 8))

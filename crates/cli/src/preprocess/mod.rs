@@ -246,7 +246,7 @@ impl Preprocess {
                 picture.width()
             ));
         }
-        let (left, top) = ((picture.width() - width) / 2, (picture.height() - height) / 2);
+        let (left, top) = (before(picture.width() - width), before(picture.height() - height));
         Ok((picture.crop_imm(left, top, width, height), false))
     }
 
@@ -273,7 +273,11 @@ impl Preprocess {
             Some(factor) => f32::from(pixel) * factor,
         };
         let pixels = match channels {
-            1 => picture.to_luma8().into_raw(),
+            1 => {
+                let rgb = picture.to_rgb8();
+                memory::try_collect("the grey values of a picture", rgb.pixels().map(|p| grey(p.0)))
+                    .map_err(|e| one_line(&e))?
+            }
             _ => picture.to_rgb8().into_raw(),
         };
         let from = |c: usize| if self.bgr == Some(true) { channels - 1 - c } else { c };
@@ -289,6 +293,19 @@ impl Preprocess {
         };
         numbers.map_err(|e| one_line(&e))
     }
+}
+
+/// The pixels left out before a centre crop with this margin: torchvision's `CenterCrop` halves it with Python's `round`, half
+/// to even.
+fn before(margin: u32) -> u32 {
+    let half = margin / 2;
+    half + (margin % 2 & half % 2)
+}
+
+/// The grey value of a pixel: ITU-R 601-2 luma, rounded as in Pillow's `convert("L")`. The `image` crate has the weights of Rec. 709.
+fn grey([r, g, b]: [u8; 3]) -> u8 {
+    let sum = u32::from(r) * 19595 + u32::from(g) * 38470 + u32::from(b) * 7471 + 0x8000;
+    (sum >> 16) as u8
 }
 
 fn decode(path: &Path) -> Result<DynamicImage, String> {

@@ -119,10 +119,19 @@ fn group_norm(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>)
         return Err(cx.invalid("num_groups", groups, &rule, "export the model again"));
     };
     // Before version 21 there was a scale and a bias for each group.
+    let is_by_group = node.version() < 21;
+    let (count, of) = if is_by_group { (groups, "groups") } else { (channels, "channels") };
     let mut params = Vec::with_capacity(2);
-    for i in 1..3 {
+    for (i, name) in [(1, "scale"), (2, "bias")] {
         let values = float_input(inputs, i, cx)?;
-        params.push(if node.version() < 21 && groups != channels {
+        if values.dims() != [count] {
+            let rule = format!(
+                "in version {} of the operator set, it has one number for each of {count} {of}",
+                node.version()
+            );
+            return Err(cx.invalid(name, format!("{:?}", values.dims()), &rule, "export the model again"));
+        }
+        params.push(if is_by_group && groups != channels {
             let column = cx.reshape(values, &[groups, 1])?;
             let spread = build::expand(cx, &column, &[groups, channels / groups])?;
             cx.reshape(&spread, &[channels])?

@@ -127,3 +127,7 @@ class Backend(Error, RuntimeError):
 
 class ScopeError(Error, RuntimeError):
     """A scope that was closed on another thread, out of order, or twice."""
+
+
+class MissingPackage(Error, ImportError):
+    """A package of Python that a part of this one needs and that is not installed."""

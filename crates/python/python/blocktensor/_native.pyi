@@ -215,8 +215,13 @@ def load_plan(
     threads: int | None = None,
     replan: bool = False,
     keep_constants: bool = False,
+    mapped: bool = False,
 ) -> Plan:
-    """The plan in a file that `Plan.save` wrote; with `keep_constants`, for `Plan.errors`, from a file with plain weights."""
+    """The plan in a file that `Plan.save` wrote; with `keep_constants`, for `Plan.errors`, from a file with plain weights.
+
+    With `mapped`, the file is not read: processes that map it share its pages. Nobody may change it while the plan lives;
+    `Plan.save` over it is allowed, because that renames a new file.
+    """
 
 def schedule(reads: list[list[int]], runs: list[bool]) -> list[list[int]]:
     """Nodes that run as one plan each, and those that do not, each alone, in an order in which all can run; `reads` names earlier ones."""

@@ -35,9 +35,13 @@ impl fmt::Display for Measurements {
             match others.iter().find(|c| c.seconds.is_some() && c.nodes == first.nodes) {
                 Some(second) => {
                     let other = second.seconds.unwrap_or(seconds);
-                    let percent = (other / seconds - 1.0) * 100.0;
                     let algorithm = second.algorithm.as_ref().map_or(String::new(), |a| format!(", {a}"));
-                    writeln!(f, "; {}{algorithm}: {} ({percent:+.0} %)", second.layouts, micro(other))?;
+                    write!(f, "; {}{algorithm}: {}", second.layouts, micro(other))?;
+                    // Nothing is a multiple of 0, which estimates of views and empty tensors are.
+                    match seconds > 0.0 {
+                        true => writeln!(f, " ({:+.0} %)", (other / seconds - 1.0) * 100.0)?,
+                        false => writeln!(f)?,
+                    }
                 }
                 None if !first.nodes.is_empty() => writeln!(f)?,
                 None => writeln!(f, "; nothing else runs")?,

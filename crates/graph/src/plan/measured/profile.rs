@@ -77,6 +77,8 @@ pub(super) struct Task {
     pub(super) key: Option<String>,
     pub(super) work: Work,
     samples: Vec<Sample>,
+    /// **Seconds** of its first run, in which kernels are made.
+    first: f64,
     done: bool,
     /// Why it did not run.
     refused: Option<Error>,
@@ -100,7 +102,7 @@ pub(super) enum Input {
 
 impl Task {
     pub(super) fn new(group: usize, key: Option<String>, work: Work) -> Task {
-        Task { group, key, work, samples: Vec::new(), done: false, refused: None }
+        Task { group, key, work, samples: Vec::new(), first: 0.0, done: false, refused: None }
     }
 
     /// Whether the next planning will find the same.
@@ -124,6 +126,13 @@ const MOST_ROUNDS: usize = 60;
 /// was.
 const HOPELESS: (f64, f64) = (1.5, 2.5);
 
+/// **Seconds** from which on a run is long. Little of it is left in the caches before the next step reads it, so that each run counts,
+/// and a first run tells what is hopeless: planning for large batches would take a hundred runs of the network otherwise.
+const LONG: f64 = 5e-3;
+
+/// A long first run that takes this many times the time of the best of its group is the only one.
+const HOPELESS_AT_ONCE: f64 = 2.5;
+
 /// How long to measure.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limit {
@@ -144,9 +153,12 @@ fn measure_by_turns(tasks: &mut [Task], limit: Limit, stop: &Stop) -> Result<()>
     // Kernels are made in the first run, which does not count.
     for task in tasks.iter_mut() {
         stop.check()?;
-        task.refused = run(&task.work, &mut tensors).err();
-        task.done = task.refused.is_some();
+        match run(&task.work, &mut tensors, true) {
+            Ok(seconds) => task.first = seconds,
+            Err(error) => (task.refused, task.done) = (Some(error), true),
+        }
     }
+    leave_hopeless(tasks);
     let (start, load) = (Instant::now(), Load::new());
     for round in 0..MOST_ROUNDS {
         let mut best: HashMap<usize, f64> = HashMap::new();
@@ -158,17 +170,19 @@ fn measure_by_turns(tasks: &mut [Task], limit: Limit, stop: &Stop) -> Result<()>
         }
         let mut ran = 0;
         for task in tasks.iter_mut().filter(|t| !t.done) {
-            if let Some(profile) = task.profile().filter(|_| round >= ROUNDS.1) {
-                let times = if profile.disturbed { HOPELESS.1 } else { HOPELESS.0 };
-                let hopeless = profile.lower > times * best[&task.group];
+            let long = task.first >= LONG;
+            if let Some(profile) = task.profile() {
+                let times = if profile.disturbed || round < ROUNDS.1 { HOPELESS.1 } else { HOPELESS.0 };
+                let hopeless = profile.lower > times * best[&task.group] && (long || round >= ROUNDS.1);
                 let limit = if profile.disturbed { limit.disturbed } else { limit.usual };
-                if hopeless || undisturbed(&task.samples).len() >= ROUNDS.0 || start.elapsed() > limit {
+                let enough = round >= ROUNDS.1 && start.elapsed() > limit;
+                if hopeless || enough || undisturbed(&task.samples).len() >= ROUNDS.0 {
                     task.done = true;
                     continue;
                 }
             }
             stop.check()?;
-            task.samples.push(load.sample(|| run(&task.work, &mut tensors))?);
+            task.samples.push(load.sample(|| run(&task.work, &mut tensors, long))?);
             ran += 1;
         }
         if ran == 0 {
@@ -209,7 +223,12 @@ impl Tensors {
     fn place(&mut self, desc: &TensorDesc) -> Result<Tensor> {
         match self.places.get_mut(desc).and_then(Vec::pop) {
             Some(tensor) => Ok(tensor),
-            None => Ok(Arena::new(desc.bytes()?)?.tensor(0, desc)?),
+            None => {
+                let mut place = Arena::new(desc.bytes()?)?.tensor(0, desc)?;
+                // The system gives its pages at the first write, which is not part of a run.
+                reorder(self.source(desc)?.tensor_ref(), &mut place)?;
+                Ok(place)
+            }
         }
     }
 
@@ -218,8 +237,23 @@ impl Tensors {
     }
 }
 
-/// One run, in **seconds**.
-fn run(work: &Work, tensors: &mut Tensors) -> Result<f64> {
+/// Takes tasks out that a long first run shows to be hopeless. That run is their only sample.
+fn leave_hopeless(tasks: &mut [Task]) {
+    let mut best: HashMap<usize, f64> = HashMap::new();
+    for task in tasks.iter().filter(|t| !t.done) {
+        let best = best.entry(task.group).or_insert(f64::INFINITY);
+        *best = best.min(task.first);
+    }
+    for task in tasks.iter_mut().filter(|t| !t.done && t.first >= LONG) {
+        if task.first > HOPELESS_AT_ONCE * best[&task.group] {
+            task.samples.push(Sample { seconds: task.first, waited: 0.0 });
+            task.done = true;
+        }
+    }
+}
+
+/// One run, in **seconds**. `once` says that the first run counts in any case.
+fn run(work: &Work, tensors: &mut Tensors, once: bool) -> Result<f64> {
     match work {
         Work::Reorder(pair) if is_foreign(&pair.0) || is_foreign(&pair.1) => {
             let from = tensors.source(&pair.0)?;
@@ -256,14 +290,14 @@ fn run(work: &Work, tensors: &mut Tensors) -> Result<f64> {
             let mut places =
                 outputs.iter().map(|desc| tensors.place(desc)).collect::<Result<Vec<Tensor>>>()?;
             let scratchpad = &mut tensors.scratchpad;
-            let mut once = || -> Result<f64> {
+            let mut run = || -> Result<f64> {
                 let outputs = places.iter_mut().map(Operand::tensor_mut).collect();
                 let start = Instant::now();
                 blocktensor::run(|| op.run_into(&refs, outputs, scratchpad))?;
                 Ok(start.elapsed().as_secs_f64())
             };
-            let first = once()?;
-            let seconds = if *cold { first } else { once()? };
+            let first = run()?;
+            let seconds = if *cold || once { first } else { run()? };
             places.into_iter().for_each(|tensor| tensors.give_back(tensor));
             Ok(seconds)
         }

@@ -416,3 +416,33 @@ fn no_times_are_kept_for_ops_with_kernels_of_other_crates() {
     let [own, extended] = keys();
     assert!(own.is_some() && extended.is_none(), "{own:?} {extended:?}");
 }
+
+/// Estimates of steps that move and compute nothing are 0: no alternative is so many percent slower.
+#[test]
+fn the_text_compares_with_no_time_of_0() {
+    let candidate = |layouts: &str, seconds| CandidateMeasurement {
+        layouts: layouts.to_string(),
+        nodes: Vec::new(),
+        algorithm: None,
+        implementation: None,
+        seconds: Some(seconds),
+    };
+    let told = |first, second| {
+        let candidates = vec![candidate("nchw -> nchw", first), candidate("nhwc -> nhwc", second)];
+        let node = NodeMeasurement { name: "a".to_string(), op: "relu".to_string(), candidates };
+        let measured = Measurements {
+            nodes: vec![node],
+            cost: first,
+            lower_bound: first,
+            proven: true,
+            plans: Vec::new(),
+            kept: Layouts::Measured,
+            estimated: true,
+            cache_note: None,
+        };
+        measured.to_string().lines().nth(1).unwrap_or_default().to_string()
+    };
+    assert_eq!(told(0.0, 0.0), "  a: relu nchw -> nchw, 0.0 us; nhwc -> nhwc: 0.0 us");
+    assert_eq!(told(0.0, 2e-6), "  a: relu nchw -> nchw, 0.0 us; nhwc -> nhwc: 2.0 us");
+    assert_eq!(told(1e-6, 2e-6), "  a: relu nchw -> nchw, 1.0 us; nhwc -> nhwc: 2.0 us (+100 %)");
+}

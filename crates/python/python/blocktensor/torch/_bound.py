@@ -171,7 +171,16 @@ def bind(
         remedy = "the model itself runs: leave the call outside of what is compiled (`torch.compiler.disable`)"
         raise error(UnsupportedOp, f"`torch.export` cannot follow {place}: {told(e)}", remedy, op="torch.compile") from e
     program.partial = 'options={"partial": True}'
+    as_rows(program)
     return program
+
+
+def as_rows(program: Program) -> None:
+    """Has results that depend on weights alone lie in rows, as those of plans do: after a graph break they are inputs of another plan."""
+    for node in program.outputs:
+        found = program.constants.get(node) if isinstance(node, fx.Node) and node not in program.state else None
+        if isinstance(found, torch.Tensor) and found.layout == torch.strided:
+            program.constants[node] = found.contiguous()
 
 
 def _identifier(name: str, i: int) -> str:

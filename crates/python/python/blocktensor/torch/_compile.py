@@ -14,12 +14,15 @@ from torch import fx
 from torch._dynamo.convert_frame import compile_lock
 
 from .._errors import Error, InvalidArgument, PackMismatch, UnsupportedOp
-from ._bound import bind, is_number, is_weight, number, place_of, source_of
+from ._bound import as_rows, bind, is_number, is_weight, number, place_of, source_of
+from ._edits import bits_of, is_statistics, steps_of, total_steps
 from ._export import Program
+from ._inputs import told_input
 from ._module import BlockedModule
 from ._options import check_limits, check_module, checked_options
 from ._plan import ModelPlan, checked
 from ._told import error
+from ._unwrap import training_call
 
 #: The plans of a graph that are kept: one for each size of its inputs.
 MOST_PLANS = 16
@@ -105,7 +108,10 @@ class _Packed:
         self.alive = alive = [True]
         self.weights = [weakref.ref(x, lambda _: alive.clear()) for x in weights]
         self._versioned = _items([i for i, x in enumerate(weights) if not x.is_inference()])
-        self._state = self._state_of(weights)
+        self._statistics = _items([i for i, x in enumerate(weights) if is_statistics(x)])
+        # Before the weights are looked at: a step meanwhile is seen at the next call.
+        self._total, self._steps = total_steps(), [*map(steps_of, weights), *map(steps_of, own)]
+        self._state, self._bits = self._state_of(weights), self._bits_of(weights)
         self.program: Program
         self.module: BlockedModule
 
@@ -113,13 +119,24 @@ class _Packed:
         versions = [*map(_version, self._versioned(weights)), *map(_version, self.own)]
         return [versions, list(map(_place, weights))]
 
+    def _bits_of(self, weights: Sequence[torch.Tensor]) -> torch.Tensor | None:
+        return bits_of([*self._statistics(weights), *filter(is_statistics, self.own)])
+
     def is_current(self, weights: Sequence[torch.Tensor]) -> bool:
-        """Whether the tensors are as they were when they were packed. It takes 0.1 to 0.2 us for each."""
-        return self._state_of(weights) == self._state
+        """Whether the tensors are as they were when they were packed. It takes 0.1 to 0.2 us for each, and 0.6 us for statistics."""
+        if self._state_of(weights) != self._state:
+            return False
+        total = total_steps()
+        if total != self._total:
+            if [*map(steps_of, weights), *map(steps_of, self.own)] != self._steps:
+                return False
+            self._total = total
+        return self._bits is None or torch.equal(self._bits_of(weights), self._bits)  # type: ignore[arg-type]
 
     def differs(self, other: "_Packed", places: Sequence[int]) -> list[int]:
         """The places of the weights that were replaced; of all, where they were edited in place."""
         return [i for i, x, y in zip(places, self.ids, other.ids, strict=True) if x != y] or list(places)
+
 
 def _items(places: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
     if len(places) > 1:
@@ -148,6 +165,9 @@ class CompiledGraph:
         self._varies = any(map(_is_symbolic, placeholders))
         (results,) = next(node for node in reversed(graph.graph.nodes) if node.op == "output").args
         self._has_gradient = any(_requires_grad(x) for x in results)
+        #: Whether the code turns gradients on, where they are off around it.
+        self._turns_on = any(node.target is torch._C._set_grad_enabled and node.args[:1] == (True,) for node in graph.graph.nodes)
+        self._training_call = next(filter(None, map(training_call, graph.graph.nodes)), None)
         #: The last one used first. Replaced as a whole: threads read it without a lock.
         self._plans: list[_Packed] = []
         #: The calls in a row that planned.
@@ -225,6 +245,7 @@ class CompiledGraph:
                 program = dataclasses.replace(one.program, constants=dict(one.program.constants))
                 program.constants |= {state[name]: x.detach() for name, x in now.items() if name in state}
                 program.fold()
+                as_rows(program)
                 return program
         tensors = self._tensors(inputs)
         numbers = {i: number(x) for i, x in zip(self._inputs, inputs, strict=True) if i not in tensors}
@@ -240,17 +261,22 @@ class CompiledGraph:
         """The inputs that are copied, because their elements are in another order than a plan reads them in."""
         found = {i: x for i, x in tensors.items() if x.layout == torch.strided and not x.is_contiguous()}
         for i, x in found.items() if not self._partial else ():
-            name = self._names[i]
-            text = f"the input `{name}` of {self.name} has the strides {list(x.stride())}, but plans read rows: sizes {list(x.shape)}"
+            what, name = told_input(self._names[i])
+            text = f"{what} of {self.name} has the strides {list(x.stride())}, but plans read rows: sizes {list(x.shape)}"
             remedy = f"pass `{name}.contiguous()`, or `options={{\"partial\": True}}`, which copies it in each call"
             raise error(InvalidArgument, text, remedy, op="torch.compile")
         return [self._names[i] for i in found]
 
     def _check_state(self) -> None:
         """Refuses what a plan would leave out. PyTorch makes another graph where these settings change."""
-        if self._has_gradient:
+        # Under `no_grad` PyTorch says so of a parameter's views alone.
+        if self._has_gradient and (torch.is_grad_enabled() or self._turns_on):
             text = f"a result of {self.name} requires a gradient, but plans are for inference"
             remedy = "call `model.eval()`, and call the model under `torch.no_grad()` or `torch.inference_mode()`"
+            raise error(InvalidArgument, text, remedy, op="torch.compile")
+        if self._training_call is not None:
+            text = f"{self.name} has a call of training mode (`{self._training_call}`), as of a program that was exported in it"
+            remedy = "call `model.eval()` before `torch.export.export`, or pass `training=False`"
             raise error(InvalidArgument, text, remedy, op="torch.compile")
         if torch.is_autocast_enabled("cpu"):
             text = f"`torch.autocast` to {torch.get_autocast_dtype('cpu')} is on, but plans compute in f32"

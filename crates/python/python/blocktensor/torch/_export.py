@@ -118,10 +118,11 @@ def _of_graph(name: str, structure: pytree.TreeSpec, exported: torch.export.Expo
 
 
 def _drop_failed(graph: fx.Graph) -> None:
-    """Drops calls that raised, where the model's code went on (`try: y.view(...)`): they have no result."""
+    """Drops calls that raised, where the model's code went on (`try: y.view(...)`): they have no result. And checks of the trace's own."""
     for node in reversed(graph.nodes):
         returns = isinstance(node.target, torch._ops.OpOverload) and node.target._schema.returns
-        if returns and node.meta.get("val") is None and not node.users:
+        is_check = node.target is torch.ops.aten._assert_tensor_metadata.default
+        if (is_check or returns and node.meta.get("val") is None) and not node.users:
             graph.erase_node(node)
 
 

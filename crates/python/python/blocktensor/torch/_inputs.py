@@ -1,6 +1,7 @@
 """Inputs of a packed module: in order or by name, and errors for tensors that no plan takes."""
 
 import inspect
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,17 @@ from ._told import error
 
 #: An input that a plan is for: its name, its sizes, its dtype.
 Expected = tuple[str, Sequence[int], torch.dtype]
+
+
+#: How dynamo names what the code before a graph break left on the stack.
+_LEFT = re.compile(r"_+stack\d")
+#: And numbers of Python's `random`.
+DRAWN = re.compile(r"random_value_\d+$")
+
+
+def told_input(name: str) -> tuple[str, str]:
+    """An input in an error's text, and what to call it in a remedy."""
+    return ("a result of the line before a graph break", "y") if _LEFT.match(name) else (f"the input `{name}`", name)
 
 
 def names_of(model: torch.nn.Module, count: int) -> tuple[str | None, ...]:

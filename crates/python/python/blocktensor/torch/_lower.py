@@ -15,6 +15,7 @@ from .._errors import Error
 from .._native import Model
 from . import _table as _table  # fills the table
 from ._export import Program, module_of, op_name
+from ._inputs import DRAWN, told_input
 from ._promises import arguments, is_random
 from ._told import first_line
 from ._values import ONLY_RESULTS, TABLE, WITHOUT_OP, Unsupported, Value
@@ -90,7 +91,7 @@ class Lowering:
         unknown = [x for x in node.all_input_nodes if x not in known]
         if unknown:
             self.followers.add(node)
-            self.missing += [(node, _foreign(x)) for x in unknown if x in self.program.inputs][:1]
+            self.missing += [(node, _foreign(self.program, x)) for x in unknown if x in self.program.inputs][:1]
             return False
         try:
             function = TABLE.get(self.name)
@@ -248,8 +249,20 @@ def _dtype(tensor: torch.Tensor) -> str:
     return {torch.float32: "f32", torch.bool: "bool", torch.int64: "int64"}.get(tensor.dtype, str(tensor.dtype))
 
 
-def _foreign(node: fx.Node) -> str:
-    return f"the input `{node.name}` is {node.meta['val'].dtype}, and inputs of a plan are f32; pass `{node.name}.float()`"
+def _foreign(program: Program, node: fx.Node) -> str:
+    """Why a plan does not take an input, and what to pass."""
+    if DRAWN.match(node.name):
+        return "a number of Python's `random`, which each run draws; draw it outside of what is compiled, and pass it in a f32 tensor"
+    dtype, (what, name) = node.meta["val"].dtype, told_input(node.name)
+    text = f"{what} is {dtype}, and inputs of a plan are f32"
+    if dtype.is_floating_point:
+        for weight, target in program.state.items():
+            x = program.constants[weight]
+            if isinstance(x, torch.Tensor) and x.is_floating_point() and x.dtype != torch.float32:
+                return f"{text}; `{target}` is {x.dtype} too: convert the model (`model.float()`) and its inputs (`x.float()`)"
+    text += f"; pass `{name}.float()`"
+    is_index = not dtype.is_floating_point and not dtype.is_complex and dtype != torch.bool
+    return f"{text}, or, where these are indices, `{program.partial}`: PyTorch then runs the calls that take indices" if is_index else text
 
 
 def _draw(name: str) -> str:

@@ -201,12 +201,12 @@ class ModelPlan:
 
     @property
     def crossings(self) -> list[tuple[str, str]]:
-        """Tensors that pass between PyTorch and a plan in the middle of the model: what made them, what reads them."""
-        found = []
+        """Tensors that pass between PyTorch and a plan in the middle of the model: what made them, what reads them, each pair once."""
+        found: dict[tuple[str, str], None] = {}
         for region in self.regions:
             for x in region.inputs if region.plan is None else []:
-                found.append((module_of(x) or x.name, module_of(region.calls[0])))
-        return found
+                found[module_of(x) or x.name, module_of(region.calls[0])] = None
+        return list(found)
 
     def __repr__(self) -> str:
         planned = [region for region in self.regions if region.plan is not None]

@@ -12,6 +12,7 @@ from .. import _native
 from .._errors import Error, InvalidArgument, RankMismatch, UnsupportedOp
 from .._native import PackedWeights, Tensor
 from ._eager import EagerTensor
+from ._edits import steps_of
 from ._export import error
 from ._handles import LAST, check_autocast, described
 from ._options import check_module
@@ -27,8 +28,14 @@ _pad: Any = torch.nn.functional.pad
 class PackedConvolution(torch.nn.Module):
     """A convolution whose weights are packed for the source that it meets first, and again where another kind comes.
 
-    Its parameters, their names and its settings are the convolution's own: what is set here is set there, and seen here.
+    Its parameters, their names and its settings are the convolution's own: what is set here is set there, and seen here. It says that
+    it is of the convolution's class (`isinstance(x, nn.Conv2d)`), on which models and hooks branch.
     """
+
+    @property
+    def __class__(self) -> Any:
+        module = vars(self).get("module")
+        return PackedConvolution if module is None else type(module)
 
     def __init__(self, module: torch.nn.Module) -> None:
         super().__init__()
@@ -62,6 +69,13 @@ class PackedConvolution(torch.nn.Module):
         # A copy packs its own.
         return {**vars(self), "_packed": {}, "_weights": None, "_kept": None}
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        # Python's own asks for the class, which is not that of the object.
+        return _empty, (), self.__getstate__()
+
+    def _get_name(self) -> str:
+        return PackedConvolution.__name__
+
     def _save_to_state_dict(self, *args: Any, **named: Any) -> None:
         self.module._save_to_state_dict(*args, **named)
 
@@ -76,7 +90,9 @@ class PackedConvolution(torch.nn.Module):
         conv: Any = self.module
         sizes = () if output_size is None else (output_size,)
         if not isinstance(x, EagerTensor) or not _is_plain_conv(conv):
-            return conv(x, *sizes)
+            # Hooks of all modules ran for this one.
+            call = conv if conv._forward_hooks or conv._forward_pre_hooks else conv.forward
+            return call(x, *sizes)
         check_autocast("conv", x)
         rank = conv.weight.ndim
         if x.ndim == rank - 1 and not x.data.is_blocked:
@@ -118,6 +134,10 @@ class PackedConvolution(torch.nn.Module):
         return pack(conv.weight.detach(), bias, like=like, **options)
 
 
+def _empty() -> PackedConvolution:
+    return object.__new__(PackedConvolution)
+
+
 def _output_padding(conv: Any, x: EagerTensor, output_size: Any) -> Any:
     if output_size is None:
         return conv.output_padding
@@ -152,7 +172,7 @@ def _state(x: torch.Tensor | None) -> Any:
     """What changes when a weight is edited in place or replaced."""
     if x is None:
         return None
-    return id(x), x.data_ptr(), 0 if x.is_inference() else x._version, x.shape, x.stride(), x.dtype
+    return id(x), x.data_ptr(), 0 if x.is_inference() else x._version, steps_of(x), x.shape, x.stride(), x.dtype
 
 
 class _After:
@@ -209,11 +229,22 @@ def _forget(module: torch.nn.Module, args: Any, result: Any) -> None:
     LAST.module = ""
 
 
+class _UnsupportedCode(UnsupportedOp, AttributeError):
+    """Code was asked of what has none: `hasattr` says so."""
+
+
 class _Typed:
     """The forward of a swapped model: what takes no eager tensor is an error of this package."""
 
     def __init__(self, model: torch.nn.Module) -> None:
         self.model, self.own = model, vars(model).get("forward")
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("__code__", "__globals__"):
+            raise AttributeError(name)
+        # What reads the code of `forward` compiles it.
+        text = "`torch.export` and `torch.jit.script` record a model for PyTorch, and a swapped model is for eager tensors"
+        raise error(_UnsupportedCode, text, "export or script the model itself", op="torch.export")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:

@@ -48,7 +48,7 @@ def in_training(model: torch.nn.Module, op: str | None = None) -> tuple[list[str
         if path not in exported and not path.startswith(inside):
             found += [name] if module.training else []
             continue
-        call = next(filter(None, map(_training_call, module.graph.nodes)), None) if isinstance(module, fx.GraphModule) else None
+        call = next(filter(None, map(training_call, module.graph.nodes)), None) if isinstance(module, fx.GraphModule) else None
         if call is not None:
             text = f"argument `model`: got {name}, which was exported in training mode (`{call}`), but plans are for inference"
             raise error(InvalidArgument, text, "call `model.eval()` before `torch.export.export`", op=op)
@@ -57,7 +57,7 @@ def in_training(model: torch.nn.Module, op: str | None = None) -> tuple[list[str
     return found, "set `module.training = False` for each, since `eval()` calls that of an exported program, which raises"
 
 
-def _training_call(node: fx.Node) -> str | None:
+def training_call(node: fx.Node) -> str | None:
     """The call, if it does what it does in training."""
     if not isinstance(node.target, torch._ops.OpOverload):
         return None
