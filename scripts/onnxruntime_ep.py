@@ -5,8 +5,8 @@
     python3 -m venv /tmp/ort && /tmp/ort/bin/pip install onnxruntime onnx numpy torch torchvision
     /tmp/ort/bin/python scripts/onnxruntime_ep.py target/release/libonnxruntime_ep_blocktensor.so
 
-Checks: networks, models, shapes, types, partial, options, sessions, life, nodes; without a name all of them. Each check runs in a process of its
-own, so that a crash ends only that one. `nodes` runs ONNX's own node tests, with ONNX Runtime kept from using its CPU provider.
+Checks: networks, models, optimised, shapes, plans, types, partial, options, sessions, life, nodes; without a name all of them. Each check runs in a process of its
+own, so that a crash ends only that one. A library with the feature `guard-pages` crashes where ONNX Runtime reads a struct of it beyond its end. `nodes` runs ONNX's own node tests, with ONNX Runtime kept from using its CPU provider.
 """
 
 import os
@@ -24,91 +24,10 @@ import onnx
 import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 
-EP = "BlocktensorExecutionProvider"
-LIMIT = 3e-5
+from onnxruntime_sessions import EP, LIMIT, cpu, logged, model_of, refused, relative_l2, session, small
+
 # Nothing of what is measured here is kept.
 os.environ["BLOCKTENSOR_CACHE"] = "off"
-
-
-def relative_l2(got, want):
-    """The L2 norm of the difference, relative to that of `want`."""
-    got, want = np.asarray(got, np.float64), np.asarray(want, np.float64)
-    assert got.shape == want.shape, f"shapes {got.shape} and {want.shape}"
-    norm = np.linalg.norm(want)
-    return float(np.linalg.norm(got - want) / norm) if norm else float(np.linalg.norm(got))
-
-
-def session(model, fallback=False, severity=4, **options):
-    """A session of the provider. Without `fallback` it is an error if the CPU provider gets a node."""
-    config = ort.SessionOptions()
-    config.intra_op_num_threads = 1
-    config.log_severity_level = severity
-    if not fallback:
-        config.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
-    devices = [device for device in ort.get_ep_devices() if device.ep_name == EP]
-    assert len(devices) == 1, devices
-    config.add_provider_for_devices(devices, {name: str(value) for name, value in options.items()})
-    return ort.InferenceSession(model if isinstance(model, (str, bytes)) else model.SerializeToString(), config)
-
-
-def cpu(model):
-    config = ort.SessionOptions()
-    config.log_severity_level = 4
-    model = model if isinstance(model, (str, bytes)) else model.SerializeToString()
-    return ort.InferenceSession(model, config, providers=["CPUExecutionProvider"])
-
-
-def model_of(nodes, inputs, outputs, constants=(), opset=17):
-    """A model of nodes; a value is (name, type, shape)."""
-    values = [[helper.make_tensor_value_info(*value) for value in values] for values in (inputs, outputs)]
-    graph = helper.make_graph(nodes, "graph", *values, [numpy_helper.from_array(a, name) for name, a in constants])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
-
-
-def refused(make, *parts):
-    """Calls `make`, which must fail with a text that has all the parts."""
-    try:
-        make()
-    except Exception as e:
-        text = str(e)
-        assert all(part in text for part in parts), f"{parts} are not in: {text}"
-        return text
-    raise AssertionError(f"no error with {parts}")
-
-
-def logged(make):
-    """The result of `make`, and what was written to the log meanwhile."""
-    with tempfile.TemporaryFile() as log:
-        kept = os.dup(2)
-        os.dup2(log.fileno(), 2)
-        try:
-            made = make()
-        finally:
-            os.dup2(kept, 2)
-            os.close(kept)
-        log.seek(0)
-        return made, log.read().decode()
-
-
-def small(batch="batch"):
-    """Two convolutions and a linear layer, of a batch without a number."""
-    rng = np.random.default_rng(0)
-    constants = [
-        ("w1", rng.standard_normal((32, 3, 3, 3), np.float32) * 0.2),
-        ("w2", rng.standard_normal((32, 32, 3, 3), np.float32) * 0.1),
-        ("w3", rng.standard_normal((32, 10), np.float32) * 0.2),
-    ]
-    nodes = [
-        helper.make_node("Conv", ["image", "w1"], ["a"], "conv1", pads=[1] * 4),
-        helper.make_node("Relu", ["a"], ["b"], "relu1"),
-        helper.make_node("Conv", ["b", "w2"], ["c"], "conv2", pads=[1] * 4),
-        helper.make_node("Relu", ["c"], ["d"], "relu2"),
-        helper.make_node("GlobalAveragePool", ["d"], ["e"], "pool"),
-        helper.make_node("Flatten", ["e"], ["f"], "flatten"),
-        helper.make_node("Gemm", ["f", "w3"], ["logits"], "linear"),
-    ]
-    ends = [("image", TensorProto.FLOAT, [batch, 3, 16, 16])], [("logits", TensorProto.FLOAT, [batch, 10])]
-    return model_of(nodes, *ends, constants)
 
 
 def networks():
@@ -184,6 +103,83 @@ def shapes():
     ours.run_with_iobinding(binding)
     assert relative_l2(place, want) <= LIMIT
     print("  an unaligned input, and a result in the caller's memory")
+
+
+def plans():
+    """What the session says of its plans: in the log, and in a file."""
+    model = small()
+    images = {n: np.random.default_rng(n).standard_normal((n, 3, 16, 16), np.float32) for n in (1, 2, 8)}
+    wants = {n: cpu(model).run(None, {"image": image})[0] for n, image in images.items()}
+
+    def told(parts, batches=(2,), **options):
+        """The log of a session of the batches, which must have all the parts."""
+
+        def work():
+            ours = session(model, severity=1, **options)
+            for n in batches:
+                assert relative_l2(ours.run(None, {"image": images[n]})[0], wants[n]) <= LIMIT
+
+        lines = [line for line in logged(work)[1].splitlines() if EP in line]
+        for part in parts:
+            assert any(part in line for line in lines), f"{part}: {lines}"
+        return lines
+
+    told(["nodes `conv1` to `linear` (7) run as the fused node `", "[2, 3, 16, 16]: a new shape, planned by estimated times"])
+    told(["[2, 3, 16, 16]: planned with measured layouts"], measure_new_shapes=1)
+    told(["[2, 3, 16, 16]: planned with nhwc layouts"], layouts="nhwc")
+    told(["[2, 3, 16, 16]: planned by estimated times"], profiles="estimated")
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/plans.txt"
+        known = ["[1, 3, 16, 16]: planned with measured layouts", "[8, 3, 16, 16]: planned with measured layouts"]
+        known.append("[2, 3, 16, 16]: a new shape, planned like `image` [1, 3, 16, 16], without measuring")
+        lines = told(known, (1, 8, 2, 1, 2), sizes="batch=1; batch=8", report=path)
+        text = Path(path).read_text()
+        assert text.startswith(f"Plans of {EP}\n") and all(part in text for part in known) and text.count("\nreorders: ") == 3, text
+        assert len([line for line in lines if "planned" in line]) == 3, lines
+        print("  " + "\n  ".join(line.split("] ", 1)[-1] for line in lines))
+        path = f"{folder}/plans.svg"
+        told([], (1, 8), sizes="batch=1", report=path)
+        text = Path(path).read_text()
+        assert text.count("<svg") == 3 and text.count("height: time") == 1 and "conv1" in text, text[:1000]
+        Path(path).write_text("weights")
+        text = refused(lambda: session(model, report=path), "`report`", "another kind")
+        assert Path(path).read_text() == "weights"
+        print("  " + text.splitlines()[0])
+
+
+def optimised():
+    """Models that ONNX Runtime has optimised and saved."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "blocktensor/models"
+    with tempfile.TemporaryDirectory() as folder:
+        onnx.save(small(2), f"{folder}/small.onnx")
+        np.save(f"{folder}/small.image.npy", np.random.default_rng(0).standard_normal((2, 3, 16, 16), np.float32))
+        paths = [Path(f"{folder}/small.onnx")]
+        paths += [p for p in sorted(cache.glob("*/*.onnx")) if ".b16" not in p.name and p.with_suffix(".json").exists()]
+        ops, worst = Counter(), 0.0
+        for path in paths:
+            for level in (ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED, ort.GraphOptimizationLevel.ORT_ENABLE_ALL):
+                config = ort.SessionOptions()
+                config.log_severity_level = 4
+                config.graph_optimization_level = level
+                config.optimized_model_filepath = f"{folder}/optimised.onnx"
+                theirs = ort.InferenceSession(str(path), config, providers=["CPUExecutionProvider"])
+                found = Counter(f"{n.domain}.{n.op_type}" for n in onnx.load(f"{folder}/optimised.onnx").graph.node if n.domain)
+                own = [op for op in found if op.startswith("com.microsoft.nchwc")]
+                if own:
+                    refused(lambda: session(f"{folder}/optimised.onnx"), own[0], "as it was before")
+                    continue
+                ops += found
+                feeds = {theirs.get_inputs()[0].name: np.load(path.parent / f"{path.stem}.image.npy")}
+                ours = session(f"{folder}/optimised.onnx", layouts="blocked")
+                for output, got, want in zip(theirs.get_outputs(), ours.run(None, feeds), theirs.run(None, feeds), strict=True):
+                    exact = path.parent / f"{path.stem}.{output.name}.f64.npy"
+                    error, limit = relative_l2(got, want), LIMIT
+                    if exact.exists():
+                        limit = max(limit, 3 * relative_l2(want, np.load(exact)))
+                    worst = max(worst, error)
+                    assert error <= limit, f"{path.stem}: {error:.1e} from the CPU provider"
+        print(f"  {len(paths)} models with {dict(ops)}: at most {worst:.1e} from the CPU provider")
+        assert ops["com.microsoft.FusedConv"]
 
 
 def types():
@@ -268,14 +264,17 @@ def partial():
     print("  a model with If: refused by name, right with partial=1")
 
 
+MORE_WRONG = [("profiles", "offline"), ("weight_growth", "0"), ("measure_new_shapes", "yes"), ("sizes", "batch"), ("sizes", "h=2"), ("report", "/dev/x/y")]
+
+
 def options():
     model = small()
-    for name, value in [("thread", "2"), ("threads", "0"), ("threads", "x"), ("layouts", "nhcw"), ("exact", "true"), ("partial", "2")]:
+    for name, value in [("thread", "2"), ("threads", "0"), ("threads", "x"), ("layouts", "nhcw"), ("exact", "true"), ("partial", "2"), *MORE_WRONG]:
         text = refused(lambda name=name, value=value: session(model, **{name: value}), f"`{name}`")
         print(f"  {name}={value}: {text.splitlines()[0]}")
     image = np.random.default_rng(0).standard_normal((2, 3, 16, 16), np.float32)
     (want,) = cpu(model).run(None, {"image": image})
-    given = [{"threads": 1}, {"threads": 2}, {"exact": 1}, *({"layouts": name} for name in ("nchw", "nhwc", "blocked", "measured"))]
+    given = [{"threads": 1}, {"threads": 2}, {"exact": 1}, {"profiles": "measured"}, {"profiles": "estimated"}, {"weight_growth": 2.5}, *({"layouts": name} for name in ("nchw", "nhwc", "blocked", "measured"))]
     for each in given:
         assert relative_l2(session(model, **each).run(None, {"image": image})[0], want) <= LIMIT, each
     if not ort.__version__.startswith("1.23."):
@@ -413,7 +412,7 @@ def nodes():
     assert not wrong, wrong
 
 
-CHECKS = [networks, models, shapes, types, partial, options, sessions, life, nodes]
+CHECKS = [networks, models, optimised, shapes, plans, types, partial, options, sessions, life, nodes]
 
 
 def main():

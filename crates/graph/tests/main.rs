@@ -4,6 +4,7 @@ mod algorithms;
 mod errors;
 mod faults;
 mod groups;
+mod like;
 mod names;
 mod passes;
 mod plans;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::node::{Attribute, Import};
-use crate::ops;
+use crate::ops::{self, microsoft};
 
 /// The oldest version of ONNX's operator set that is read.
 pub const OLDEST_OPSET: i64 = 11;
@@ -57,6 +57,23 @@ impl Importer {
     ) -> Result<Import, String> {
         if let Some(import) = self.registered.get(&(domain.to_string(), op_type.to_string())) {
             return Ok(*import);
+        }
+        // `com.microsoft.nchwc` and others of its domains hold what only its own kernels read.
+        if domain.starts_with(microsoft::DOMAIN) {
+            let known = ops::find_microsoft(op_type).filter(|_| domain == microsoft::DOMAIN);
+            let Some(op) = known else {
+                return Err(format!(
+                    "there is no importer for this op of `{domain}`; if ONNX Runtime wrote it while it optimised the model, pass the \
+                     model as it was before"
+                ));
+            };
+            let is_known = |name: &str, value: &Attribute| {
+                op.attributes.iter().any(|(known, kind)| *known == name && *kind == value.kind())
+            };
+            return match attributes.iter().find(|(name, value)| !is_known(name, value)) {
+                Some((name, value)) => Err(format!("the attribute `{name}` = {value} is not understood")),
+                None => Ok(op.import),
+            };
         }
         if !domain.is_empty() {
             return Err(format!(

@@ -6,6 +6,7 @@ mod exported;
 mod external;
 mod integers;
 mod memory;
+mod microsoft;
 mod models;
 mod onnx_nodes;
 mod ops;

@@ -1,18 +1,18 @@
 //! What ONNX Runtime calls: the library's two exports, and the functions of its factory, providers and fused nodes.
 #![allow(unsafe_code)]
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::{c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use blocktensor::ledger::{self, Site};
 use blocktensor::{StridedTensor, check_process, counted};
-use blocktensor_graph::Constant;
+use blocktensor_graph::{Constant, Plan};
 use ort_sys::{
     OrtApiBase, OrtEpDevice, OrtGraph, OrtHardwareDevice, OrtKernelContext, OrtKeyValuePairs, OrtLogger,
-    OrtNode, OrtSessionOptions, OrtStatusPtr,
+    OrtLoggingLevel, OrtNode, OrtSessionOptions, OrtStatusPtr,
 };
 
 use crate::claim::Model;
@@ -21,28 +21,57 @@ use crate::ffi::{
     OrtEp, OrtEpFactory, OrtEpGraphSupportInfo, OrtNodeComputeContext, OrtNodeComputeInfo,
     OrtNodeFusionOptions, VERSION,
 };
+use crate::kept::Kept;
 use crate::options::{NAME, Options};
 use crate::ort::{Held, Ort, success};
-use crate::region::Region;
+use crate::region::{News, Region};
+use crate::report::Report;
 
+const WARNING: OrtLoggingLevel = OrtLoggingLevel::ORT_LOGGING_LEVEL_WARNING;
+const INFO: OrtLoggingLevel = OrtLoggingLevel::ORT_LOGGING_LEVEL_INFO;
 const C_NAME: &std::ffi::CStr = c"BlocktensorExecutionProvider";
 
 /// Makes providers. It lives as long as the process: ONNX Runtime may release it while sessions use it.
-#[repr(C)]
-struct Factory {
-    base: OrtEpFactory,
-    ort: Ort,
-}
+type Factory = Kept<Ort, OrtEpFactory>;
 
 /// The provider of one session.
-#[repr(C)]
+type KeptEp = Kept<Ep, OrtEp>;
+
+/// A fused node of a session.
+type KeptFused = Kept<Fused, OrtNodeComputeInfo>;
+
 struct Ep {
-    base: OrtEp,
-    ort: Ort,
     options: Result<Options>,
-    /// The session's, which outlives it.
-    logger: *const OrtLogger,
+    teller: Teller,
     found: Mutex<Found>,
+}
+
+/// Tells a session's user about its plans.
+#[derive(Clone)]
+struct Teller {
+    ort: Ort,
+    /// The session's, which outlives its providers and their fused nodes.
+    logger: *const OrtLogger,
+    report: Option<Arc<Report>>,
+}
+
+impl Teller {
+    fn log(&self, level: OrtLoggingLevel, text: &str) -> Result<()> {
+        // SAFETY: the logger is the session's, and lives as long as this.
+        unsafe { self.ort.log(self.logger, level, text) }
+    }
+
+    /// Tells about a new plan. With `timed`, nobody waits for a run of it.
+    fn tell(&self, region: &Region, plan: &Plan, news: &News, timed: bool) -> Result<()> {
+        let level = match news.is_warning {
+            true => WARNING,
+            false => INFO,
+        };
+        self.log(level, &format!("{NAME}: {}", news.text))?;
+        let add =
+            |report: &Arc<Report>| region.options().run(|| report.add(&region.name, &news.text, plan, timed));
+        self.report.as_ref().map_or(Ok(()), add)
+    }
 }
 
 /// What `GetCapability` leaves for `Compile`.
@@ -53,11 +82,8 @@ struct Found {
     constants: HashMap<String, Result<Constant, String>>,
 }
 
-/// A fused node.
-#[repr(C)]
 struct Fused {
-    base: OrtNodeComputeInfo,
-    ort: Ort,
+    teller: Teller,
     region: Region,
 }
 
@@ -65,6 +91,7 @@ struct Fused {
 const _: fn() = || {
     fn is_shared<T: Send + Sync>() {}
     is_shared::<Region>();
+    is_shared::<Report>();
     is_shared::<Ort>();
 };
 
@@ -120,10 +147,10 @@ pub unsafe extern "C" fn CreateEpFactories(
             is_stream_aware: None,
             create_sync_stream_for_device: None,
         };
-        let factory = Box::into_raw(Box::new(Factory { base, ort }));
+        let factory = Factory::keep(ort, base);
         // SAFETY: the caller's promise: there is room for one.
         unsafe {
-            factories.write(factory.cast());
+            factories.write(factory);
             count.write(1);
         }
         Ok(())
@@ -166,7 +193,7 @@ unsafe extern "system" fn get_supported_devices(
     count: *mut usize,
 ) -> OrtStatusPtr {
     // SAFETY: ONNX Runtime passes the factory that it got from here.
-    let ort = unsafe { (*factory.cast::<Factory>()).ort };
+    let ort = unsafe { *Factory::of(factory) };
     guard(&ort, "GetSupportedDevices", || {
         // SAFETY: ONNX Runtime passes as many devices as it says, a table that has this function, and places for the results.
         unsafe {
@@ -192,7 +219,7 @@ unsafe extern "system" fn create_ep(
     out: *mut *mut OrtEp,
 ) -> OrtStatusPtr {
     // SAFETY: ONNX Runtime passes the factory that it got from here.
-    let ort = unsafe { (*factory.cast::<Factory>()).ort };
+    let ort = unsafe { *Factory::of(factory) };
     guard(&ort, "CreateEp", || {
         // SAFETY: the options are ONNX Runtime's.
         let entries = unsafe { ort.entries(session) }?;
@@ -213,20 +240,25 @@ unsafe extern "system" fn create_ep(
             create_sync_stream_for_device: None,
             get_compiled_model_compatibility_info: None,
         };
-        let ep = Ep { base, ort, options, logger, found: Mutex::default() };
+        let path = options.as_ref().ok().and_then(|options| options.report.as_deref());
+        let (options, report) = match path.map(Report::new).transpose() {
+            Ok(report) => (options, report.map(Arc::new)),
+            Err(refusal) => (Err(refusal), None),
+        };
+        let ep = Ep { options, teller: Teller { ort, logger, report }, found: Mutex::default() };
         // SAFETY: it is a place for the result.
-        unsafe { out.write(Box::into_raw(Box::new(ep)).cast()) };
+        unsafe { out.write(KeptEp::keep(ep, base)) };
         Ok(())
     })
 }
 
 unsafe extern "system" fn release_ep(factory: *mut OrtEpFactory, ep: *mut OrtEp) {
     // SAFETY: ONNX Runtime passes the factory and a provider that it got from here, once.
-    let (ort, ep) = unsafe { ((*factory.cast::<Factory>()).ort, ep.cast::<Ep>()) };
+    let ort = unsafe { *Factory::of(factory) };
     if !ep.is_null() {
         let released = guard(&ort, "ReleaseEp", || {
             // SAFETY: as above.
-            drop(unsafe { Box::from_raw(ep) });
+            unsafe { KeptEp::free(ep) };
             Ok(())
         });
         // SAFETY: the status was made here.
@@ -244,13 +276,13 @@ unsafe extern "system" fn get_capability(
     support: *mut OrtEpGraphSupportInfo,
 ) -> OrtStatusPtr {
     // SAFETY: ONNX Runtime passes a provider that it got from here.
-    let ep = unsafe { &*ep.cast::<Ep>() };
-    guard(&ep.ort, "GetCapability", || {
+    let ep = unsafe { KeptEp::of(ep) };
+    guard(&ep.teller.ort, "GetCapability", || {
         // SAFETY: the graph is ONNX Runtime's, and its nodes live during this call.
         let (nodes, model, is_body) = unsafe {
-            let nodes = ep.ort.nodes(graph)?;
-            let model = ep.ort.model(graph, &nodes, HashMap::new())?;
-            (nodes, model, ep.ort.is_body(graph)?)
+            let nodes = ep.teller.ort.nodes(graph)?;
+            let model = ep.teller.ort.model(graph, &nodes, HashMap::new())?;
+            (nodes, model, ep.teller.ort.is_body(graph)?)
         };
         // Nodes with graphs inside are refused where they are. Version 1.23 tells no body's parent.
         if is_body || model.is_body {
@@ -273,8 +305,8 @@ unsafe extern "system" fn get_capability(
                 OrtNodeFusionOptions { ort_version_supported: VERSION, drop_constant_initializers: true };
             // SAFETY: the nodes are the graph's; ONNX Runtime copies the lists.
             unsafe {
-                let add = (*ep.ort.ep()).add_nodes_to_fuse;
-                ep.ort.check(add(support, nodes.as_ptr(), nodes.len(), &options))?;
+                let add = (*ep.teller.ort.ep()).add_nodes_to_fuse;
+                ep.teller.ort.check(add(support, nodes.as_ptr(), nodes.len(), &options))?;
             }
         }
         Ok(())
@@ -292,8 +324,7 @@ fn claimed(ep: &Ep, model: &Model) -> Result<Vec<Vec<usize>>> {
     if options.partial {
         let crossings = model.listed_crossings(&claims.regions);
         let text = format!("{NAME} leaves {nodes} of the model to other providers:{listed}\n{crossings}");
-        // SAFETY: the logger is the session's, and lives as long as the provider.
-        unsafe { ep.ort.warn(ep.logger, &text) }?;
+        ep.teller.log(WARNING, &text)?;
         return Ok(claims.regions);
     }
     let remedy =
@@ -310,32 +341,39 @@ unsafe extern "system" fn compile(
     _contexts: *mut *mut OrtNode,
 ) -> OrtStatusPtr {
     // SAFETY: ONNX Runtime passes a provider that it got from here.
-    let ep = unsafe { &*ep.cast::<Ep>() };
-    guard(&ep.ort, "Compile", || {
+    let ep = unsafe { KeptEp::of(ep) };
+    guard(&ep.teller.ort, "Compile", || {
         let Found { refusal, constants } =
             std::mem::take(&mut *ep.found.lock().unwrap_or_else(PoisonError::into_inner));
         if let Some(refusal) = refusal {
             return Err(refusal);
         }
         let options = ep.options.as_ref().map_err(Failure::clone)?;
-        let mut made = Vec::with_capacity(count);
+        let (mut made, mut names) = (Vec::with_capacity(count), BTreeSet::new());
         for i in 0..count {
             // SAFETY: there are `count` graphs of ONNX Runtime's and as many fused nodes, which live during this call.
             let (name, model) = unsafe {
                 let (graph, node) = (*graphs.add(i), *fused.add(i));
-                let mut model = ep.ort.model(graph, &ep.ort.nodes(graph)?, constants.clone())?;
-                let (inputs, outputs) = ep.ort.ends(node)?;
+                let mut model =
+                    ep.teller.ort.model(graph, &ep.teller.ort.nodes(graph)?, constants.clone())?;
+                let (inputs, outputs) = ep.teller.ort.ends(node)?;
                 model.constants.retain(|_, constant| constant.is_ok());
-                (ep.ort.node_name(node)?, model.fused(inputs, outputs))
+                (ep.teller.ort.node_name(node)?, model.fused(inputs, outputs))
             };
-            let region = Region::new(name.clone(), model, options.clone()).map_err(|e| e.at(&name))?;
+            let (region, plans) = Region::new(model, options.clone())?;
+            ep.teller.log(INFO, &format!("{NAME}: {} run as the fused node `{name}`", region.name))?;
+            for (plan, news) in plans {
+                ep.teller.tell(&region, &plan, &news, true)?;
+            }
+            names.extend(region.named_sizes().into_iter().map(str::to_string));
+            made.push(Fused { teller: ep.teller.clone(), region });
+        }
+        options.check_sizes(&names)?;
+        for (i, fused) in made.into_iter().enumerate() {
             let base =
                 OrtNodeComputeInfo { ort_version_supported: VERSION, create_state, compute, release_state };
-            made.push(Box::new(Fused { base, ort: ep.ort, region }));
-        }
-        for (i, fused) in made.into_iter().enumerate() {
             // SAFETY: there is room for `count`.
-            unsafe { infos.add(i).write(Box::into_raw(fused).cast()) };
+            unsafe { infos.add(i).write(KeptFused::keep(fused, base)) };
         }
         Ok(())
     })
@@ -347,14 +385,14 @@ unsafe extern "system" fn release_node_compute_infos(
     count: usize,
 ) {
     // SAFETY: ONNX Runtime passes a provider that it got from here.
-    let ort = unsafe { (*ep.cast::<Ep>()).ort };
+    let ort = unsafe { KeptEp::of(ep) }.teller.ort;
     let released = guard(&ort, "ReleaseNodeComputeInfos", || {
         for i in 0..count {
             // SAFETY: it passes `count` fused nodes that it got from here, each once.
             unsafe {
-                let fused = (*infos.add(i)).cast::<Fused>();
+                let fused = *infos.add(i);
                 if !fused.is_null() {
-                    drop(Box::from_raw(fused));
+                    KeptFused::free(fused);
                 }
             }
         }
@@ -383,14 +421,20 @@ unsafe extern "system" fn compute(
     context: *mut OrtKernelContext,
 ) -> OrtStatusPtr {
     // SAFETY: ONNX Runtime passes a fused node that it got from here.
-    let fused = unsafe { &*info.cast::<Fused>() };
-    guard(&fused.ort, "Compute", || {
-        let (ort, region) = (&fused.ort, &fused.region);
+    let fused = unsafe { KeptFused::of(info) };
+    guard(&fused.teller.ort, "Compute", || {
+        let (ort, region) = (&fused.teller.ort, &fused.region);
         // SAFETY: the context is ONNX Runtime's.
         let inputs = region.places.iter().map(|&i| unsafe { ort.input(context, i) });
         let inputs: Vec<Held> = inputs.collect::<Result<_>>()?;
         let shapes: Vec<Vec<usize>> = inputs.iter().map(Held::sizes).collect();
-        let plan = region.plan_for(&shapes)?;
+        let (plan, news) = region.plan_for(&shapes)?;
+        if let Some(news) = news
+            && let Err(e) = fused.teller.tell(region, &plan, &news, false)
+        {
+            // The run is right without its report.
+            fused.teller.log(WARNING, &e.text)?;
+        }
         let mut given = Vec::with_capacity(inputs.len());
         for ((held, (name, _)), of) in inputs.iter().zip(plan.inputs()).zip(plan.input_types()) {
             // SAFETY: it is an input of this run: its memory stays as it is until the run ends.

@@ -15,6 +15,9 @@ use ort_sys::{
 /// The version of ONNX Runtime whose members the structs have.
 pub(crate) const VERSION: u32 = 23;
 
+/// The size of ONNX Runtime's table in the version `VERSION`, in **bytes**. What is behind it came later.
+pub(crate) const API_BYTES: usize = offset_of!(ort_sys::OrtApi, TensorTypeAndShape_HasShape);
+
 /// A member that is left out. ONNX Runtime allows it where it is never set here.
 pub(crate) type Unset = Option<unsafe extern "system" fn()>;
 

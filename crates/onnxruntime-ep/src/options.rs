@@ -1,6 +1,9 @@
 //! The options of a session.
 
-use blocktensor_graph::{Layouts, PlanOptions};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use blocktensor_graph::{Layouts, PlanOptions, Profiles, Sizes};
 
 use crate::failure::{Failure, Result};
 
@@ -11,28 +14,53 @@ pub(crate) const NAME: &str = "BlocktensorExecutionProvider";
 pub(crate) const PREFIX: &str = "ep.blocktensorexecutionprovider.";
 
 /// An option: its name, and what it may be.
-const KNOWN: [(&str, &str); 4] = [
+const KNOWN: [(&str, &str); 9] = [
     ("threads", "a number of threads"),
     ("layouts", "measured, nchw, nhwc or blocked"),
     ("exact", "0 or 1"),
+    ("profiles", "kept, measured or estimated"),
+    ("weight_growth", "a number of 1 or more, such as 1.25"),
+    ("sizes", "numbers for the model's sizes, such as `batch=1, height=224`; `;` divides several such lists"),
+    ("measure_new_shapes", "0 or 1"),
     ("partial", "0 or 1"),
+    ("report", "a file that can be written"),
 ];
 
 /// What a session asks for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Options {
     /// Threads of each run; the process's number if `None`.
     pub(crate) threads: Option<usize>,
     pub(crate) layouts: Layouts,
     /// Whether convolutions keep to the direct algorithm.
     pub(crate) exact: bool,
+    /// Where the times of measured layouts come from.
+    pub(crate) profiles: Profiles,
+    /// How large packed weights may become, as a multiple of the plain ones; the library's own limit if `None`.
+    pub(crate) weight_growth: Option<f64>,
+    /// Numbers for named sizes: plans for them are made with the session.
+    pub(crate) sizes: Vec<Sizes>,
+    /// Whether a shape that a run brings is measured while that run waits.
+    pub(crate) measure_new_shapes: bool,
     /// Whether nodes that cannot run are left to other providers.
     pub(crate) partial: bool,
+    /// The file that all plans are written to.
+    pub(crate) report: Option<PathBuf>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { threads: None, layouts: Layouts::Measured, exact: false, partial: false }
+        Options {
+            threads: None,
+            layouts: Layouts::Measured,
+            exact: false,
+            profiles: Profiles::Kept,
+            weight_growth: None,
+            sizes: vec![],
+            measure_new_shapes: false,
+            partial: false,
+            report: None,
+        }
     }
 }
 
@@ -44,14 +72,34 @@ impl Options {
             let Some(name) = key.strip_prefix(PREFIX) else {
                 continue;
             };
+            let refused = || refused(name, value);
             match name {
                 "threads" => options.threads = Some(threads(value)?),
                 "layouts" => {
                     let known = Layouts::ALL.into_iter().find(|layouts| layouts.name() == value);
-                    options.layouts = known.ok_or_else(|| refused(name, value))?;
+                    options.layouts = known.ok_or_else(refused)?;
                 }
-                "exact" => options.exact = switch(name, value)?,
-                "partial" => options.partial = switch(name, value)?,
+                "exact" => options.exact = switch(value).ok_or_else(refused)?,
+                "profiles" => {
+                    options.profiles = match value {
+                        "kept" => Profiles::Kept,
+                        "measured" => Profiles::Measured,
+                        "estimated" => Profiles::Estimated,
+                        _ => return Err(refused()),
+                    };
+                }
+                "weight_growth" => {
+                    let times = value.parse().ok().filter(|times: &f64| *times >= 1.0 && times.is_finite());
+                    options.weight_growth = Some(times.ok_or_else(refused)?);
+                }
+                "sizes" => {
+                    let lists = value.split(';').map(sizes).collect::<Option<_>>();
+                    options.sizes = lists.ok_or_else(refused)?;
+                }
+                "measure_new_shapes" => options.measure_new_shapes = switch(value).ok_or_else(refused)?,
+                "partial" => options.partial = switch(value).ok_or_else(refused)?,
+                "report" if value.is_empty() => return Err(refused()),
+                "report" => options.report = Some(value.into()),
                 _ => {
                     let names: Vec<&str> = KNOWN.iter().map(|(name, _)| *name).collect();
                     let text = format!(
@@ -67,8 +115,31 @@ impl Options {
 
     /// How regions are planned, but for their sizes.
     pub(crate) fn planning(&self) -> PlanOptions {
-        let options = PlanOptions::new(self.layouts);
-        if self.exact { options.exact() } else { options }
+        let mut options = PlanOptions::new(self.layouts).profiles(self.profiles.clone());
+        if self.exact {
+            options = options.exact();
+        }
+        if let Some(times) = self.weight_growth {
+            options = options.weight_growth(times);
+        }
+        options
+    }
+
+    /// Refuses numbers for sizes that no region has.
+    pub(crate) fn check_sizes(&self, names: &BTreeSet<String>) -> Result<()> {
+        let mut given = self.sizes.iter().flat_map(Sizes::iter);
+        let Some((name, _)) = given.find(|(name, _)| !names.contains(*name)) else { return Ok(()) };
+        let known: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        let known = match known.is_empty() {
+            true => "the model has no sizes with names; leave the option out".to_string(),
+            false => format!("the sizes with names are {}; correct it", known.join(", ")),
+        };
+        Err(Failure::invalid(format!("{NAME}, option `sizes`: got `{name}`; {known}")))
+    }
+
+    /// Whether planning runs kernels to time them.
+    pub(crate) fn measures(&self) -> bool {
+        self.layouts == Layouts::Measured && self.profiles != Profiles::Estimated
     }
 
     /// Runs `work` with the session's number of threads.
@@ -92,17 +163,27 @@ fn threads(value: &str) -> Result<usize> {
     }
 }
 
-fn switch(name: &str, value: &str) -> Result<bool> {
+fn switch(value: &str) -> Option<bool> {
     match value {
-        "0" => Ok(false),
-        "1" => Ok(true),
-        _ => Err(refused(name, value)),
+        "0" => Some(false),
+        "1" => Some(true),
+        _ => None,
     }
+}
+
+/// The numbers of `batch=1, height=224`.
+fn sizes(list: &str) -> Option<Sizes> {
+    list.split(',').try_fold(Sizes::new(), |sizes, part| {
+        let (name, number) = part.rsplit_once('=')?;
+        let (name, number) = (name.trim(), number.trim().parse().ok()?);
+        let is_new = !name.is_empty() && sizes.iter().all(|(known, _)| known != name);
+        is_new.then(|| sizes.with(name, number))
+    })
 }
 
 fn refused(name: &str, value: &str) -> Failure {
     let rule = KNOWN.iter().find(|(known, _)| *known == name).map_or("", |(_, rule)| rule);
-    Failure::invalid(format!("{NAME}, option `{name}`: got `{value}`; it is {rule}; pass one of them"))
+    Failure::invalid(format!("{NAME}, option `{name}`: got `{value}`; it is {rule}; correct it"))
 }
 
 #[cfg(test)]
@@ -118,9 +199,30 @@ mod tests {
     #[test]
     fn options_are_read_and_entries_of_others_are_not() {
         assert_eq!(Options::read([("session.intra_op", "1")].into_iter()).unwrap(), Options::default());
-        let options = [("threads", "2"), ("layouts", "nhwc"), ("exact", "1"), ("partial", "1")];
-        let expected = Options { threads: Some(2), layouts: Layouts::Nhwc, exact: true, partial: true };
+        let options = [
+            ("threads", "2"),
+            ("layouts", "nhwc"),
+            ("exact", "1"),
+            ("profiles", "estimated"),
+            ("weight_growth", "2.5"),
+            ("sizes", "n=1, h = 224;n=8,h=64"),
+            ("measure_new_shapes", "1"),
+            ("partial", "1"),
+            ("report", "plan.svg"),
+        ];
+        let expected = Options {
+            threads: Some(2),
+            layouts: Layouts::Nhwc,
+            exact: true,
+            profiles: Profiles::Estimated,
+            weight_growth: Some(2.5),
+            sizes: vec![Sizes::new().with("n", 1).with("h", 224), Sizes::new().with("n", 8).with("h", 64)],
+            measure_new_shapes: true,
+            partial: true,
+            report: Some("plan.svg".into()),
+        };
         assert_eq!(read(&options).unwrap(), expected);
+        assert_eq!(options.len(), KNOWN.len());
         let lower = format!("ep.{}.", NAME.to_lowercase());
         assert_eq!(lower, PREFIX);
     }
@@ -130,15 +232,41 @@ mod tests {
         let text = |options: &[(&str, &str)]| read(options).unwrap_err().text;
         let unknown = text(&[("thread", "2")]);
         assert!(
-            unknown.contains("`thread`") && unknown.contains("threads, layouts, exact, partial"),
+            unknown.contains("`thread`") && unknown.contains("threads, layouts, exact, profiles"),
             "{unknown}"
         );
-        for (name, value) in
-            [("threads", "0"), ("threads", "two"), ("layouts", "NCHW"), ("exact", "yes"), ("partial", "")]
-        {
+        for (name, value) in [
+            ("threads", "0"),
+            ("threads", "two"),
+            ("layouts", "NCHW"),
+            ("exact", "yes"),
+            ("profiles", "offline"),
+            ("weight_growth", "0.5"),
+            ("weight_growth", "inf"),
+            ("weight_growth", "NaN"),
+            ("sizes", ""),
+            ("sizes", "n"),
+            ("sizes", "n=-1"),
+            ("sizes", "=1"),
+            ("sizes", "n=1,n=2"),
+            ("sizes", "n=1;"),
+            ("measure_new_shapes", "2"),
+            ("partial", ""),
+            ("report", ""),
+        ] {
             let refused = text(&[(name, value)]);
             let named = [format!("option `{name}`"), format!("got `{value}`")];
             assert!(named.iter().all(|part| refused.contains(part)), "{refused}");
         }
+    }
+
+    #[test]
+    fn sizes_without_a_region_are_refused_by_name() {
+        let names = |list: &[&str]| list.iter().map(|name| name.to_string()).collect();
+        let options = read(&[("sizes", "n=1,h=2;n=3")]).unwrap();
+        options.check_sizes(&names(&["h", "n", "w"])).unwrap();
+        let text = |list: &[&str]| options.check_sizes(&names(list)).unwrap_err().text;
+        assert!(text(&["n", "w"]).ends_with("got `h`; the sizes with names are `n`, `w`; correct it"));
+        assert!(text(&[]).ends_with("got `h`; the model has no sizes with names; leave the option out"));
     }
 }

@@ -32,14 +32,15 @@ unsafe impl Sync for Ort {}
 
 /// Calls a function of ONNX Runtime's that returns a status.
 macro_rules! call {
-    ($ort:expr, $function:ident($($argument:expr),* $(,)?)) => {
+    ($ort:expr, $function:ident($($argument:expr),* $(,)?)) => {{
+        const { assert!(std::mem::offset_of!(ort_sys::OrtApi, $function) < crate::ffi::API_BYTES) };
         // SAFETY: the table is ONNX Runtime's. The caller of this crate's function promised that the pointers are valid; the
         // others are places on this function's stack.
         unsafe {
             let ort = $ort;
             ort.check(((*ort.api).$function)($($argument),*))
         }
-    };
+    }};
 }
 
 pub(crate) use call;
@@ -140,24 +141,18 @@ impl Ort {
         unsafe { kind(device) == ort_sys::OrtHardwareDeviceType::OrtHardwareDeviceType_CPU as i32 }
     }
 
-    /// Writes a line of warning into the session's log.
+    /// Writes a line into the session's log.
     ///
     /// # Safety
     /// The logger is ONNX Runtime's.
-    pub(crate) unsafe fn warn(&self, logger: *const OrtLogger, message: &str) -> Result<()> {
-        let message = c_string(message);
-        let level = OrtLoggingLevel::ORT_LOGGING_LEVEL_WARNING;
-        call!(
-            self,
-            Logger_LogMessage(
-                logger,
-                level,
-                message.as_ptr(),
-                c"blocktensor".as_ptr(),
-                0,
-                c"GetCapability".as_ptr()
-            )
-        )
+    pub(crate) unsafe fn log(
+        &self,
+        logger: *const OrtLogger,
+        level: OrtLoggingLevel,
+        message: &str,
+    ) -> Result<()> {
+        let (message, file) = (c_string(message), c"blocktensor");
+        call!(self, Logger_LogMessage(logger, level, message.as_ptr(), file.as_ptr(), 0, file.as_ptr()))
     }
 
     /// The entries of a session's configuration.

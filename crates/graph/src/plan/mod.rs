@@ -12,6 +12,7 @@ mod in_place;
 mod join;
 mod measured;
 mod observe;
+mod options;
 mod pack;
 mod packed_weights;
 mod recipe;
@@ -24,10 +25,9 @@ mod unwritten;
 
 pub use errors::{Errors, OutputError, StepError};
 pub use measured::{CandidateMeasurement, Measurements, NodeMeasurement};
+pub use options::{PlanOptions, Profiles};
 pub use steps::{StepInfo, StepKind, StepTensor};
 
-use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use blocktensor::ops::PostOps;
@@ -38,10 +38,7 @@ use crate::constant::ElementType;
 use crate::error::Result;
 use crate::graph::Graph;
 use crate::network::{Network, TensorId};
-use crate::passes::{self, Pass, PassReport};
-use crate::sizes::Sizes;
-use crate::stop::Stop;
-use algorithms::Limits;
+use crate::passes::{self, PassReport};
 use forms::Target;
 use packed_weights::PackedWeights;
 use recipe::Recipe;
@@ -78,173 +75,6 @@ impl Layouts {
             Layouts::Blocked => "blocked",
             Layouts::Measured => "measured",
         }
-    }
-}
-
-/// Where the times come from that measured layouts are chosen by.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Profiles {
-    /// What was measured before on this machine is taken from the user's cache folder, and what is measured is kept there:
-    /// `profiles` in `$BLOCKTENSOR_CACHE`, or `blocktensor/profiles` in the cache folder. `BLOCKTENSOR_CACHE=off` keeps
-    /// nothing.
-    #[default]
-    Kept,
-    /// As `Kept`, in this folder.
-    KeptIn(PathBuf),
-    /// Everything is measured, nothing is kept.
-    Measured,
-    /// Nothing is measured: times are computed from bytes and multiply-adds. Two plannings choose the same.
-    Estimated,
-}
-
-/// How to plan: layouts, sizes, passes.
-#[derive(Clone, Debug)]
-pub struct PlanOptions {
-    layouts: Layouts,
-    profiles: Profiles,
-    sizes: Sizes,
-    off: BTreeSet<Pass>,
-    keep_constants: bool,
-    limits: Limits,
-    stop: Stop,
-}
-
-/// Measured layouts, which choose also how convolutions compute, all passes, no named sizes. Two plannings may choose otherwise,
-/// and so round otherwise; the runs of one plan are the same to the bit. [`Plan::save`] fixes a choice; so do other layouts, and
-/// [`Profiles::Estimated`]. [`exact`](PlanOptions::exact) fixes how convolutions compute.
-///
-/// ```
-/// # use blocktensor_graph::{Graph, Layouts, PlanOptions, Profiles};
-/// # let mut graph = Graph::new();
-/// # let x = graph.input("x", &[2.into()])?;
-/// # let y = graph.op("y", "relu", &[("x", x)], &[])?;
-/// # graph.output("y", y)?;
-/// let plan = graph.plan(&PlanOptions::default().profiles(Profiles::Measured))?;
-/// assert_eq!(plan.layouts(), Layouts::Measured);
-/// # Ok::<(), blocktensor_graph::Error>(())
-/// ```
-impl Default for PlanOptions {
-    fn default() -> PlanOptions {
-        PlanOptions::new(Layouts::Measured)
-    }
-}
-
-impl PlanOptions {
-    /// These layouts, all passes, no named sizes.
-    pub fn new(layouts: Layouts) -> PlanOptions {
-        PlanOptions {
-            layouts,
-            profiles: Profiles::Kept,
-            sizes: Sizes::new(),
-            off: BTreeSet::new(),
-            keep_constants: false,
-            limits: Limits::default(),
-            stop: Stop::default(),
-        }
-    }
-
-    /// A number for a named size.
-    pub fn size(mut self, name: &str, size: usize) -> PlanOptions {
-        self.sizes = self.sizes.with(name, size);
-        self
-    }
-
-    /// Numbers for the named sizes.
-    pub fn sizes(mut self, sizes: Sizes) -> PlanOptions {
-        self.sizes = sizes;
-        self
-    }
-
-    /// Where the times of [`Layouts::Measured`] come from.
-    pub fn profiles(mut self, profiles: Profiles) -> PlanOptions {
-        self.profiles = profiles;
-        self
-    }
-
-    /// Switches a pass off.
-    pub fn without(mut self, pass: Pass) -> PlanOptions {
-        self.off.insert(pass);
-        self
-    }
-
-    /// Keeps convolutions to the direct algorithm, unless a node asks for another one. Without this option, a plan with measured
-    /// layouts also measures Winograd's ([`Algorithm`](blocktensor::ops::Algorithm)), which rounds otherwise.
-    ///
-    /// ```
-    /// # use blocktensor_graph::{Layouts, PlanOptions};
-    /// let options = PlanOptions::new(Layouts::Measured).exact();
-    /// ```
-    pub fn exact(mut self) -> PlanOptions {
-        self.limits.exact = true;
-        self
-    }
-
-    /// Runs each node as a step of its own. Without this option, a plan runs nodes as one step where a kernel computes them
-    /// together, such as a linear layer and the activation after it, and where that costs less.
-    ///
-    /// ```
-    /// # use blocktensor_graph::{Layouts, PlanOptions};
-    /// let options = PlanOptions::new(Layouts::Nchw).node_by_node();
-    /// ```
-    pub fn node_by_node(mut self) -> PlanOptions {
-        self.limits.node_by_node = true;
-        self
-    }
-
-    /// How large packed weights may become, as a multiple of the plain ones: 1.25 unless it is said. Weights that are
-    /// transformed ahead for Winograd's algorithm are 5 times as large as plain ones; those that save the most time for their
-    /// bytes come first. Below 1 counts as 1.
-    ///
-    /// ```
-    /// # use blocktensor_graph::{Layouts, PlanOptions};
-    /// let options = PlanOptions::new(Layouts::Measured).weight_growth(2.0);
-    /// ```
-    pub fn weight_growth(mut self, times: f64) -> PlanOptions {
-        self.limits.weight_growth = if times > 1.0 { times } else { 1.0 };
-        self
-    }
-
-    /// A run makes at most so many reorders, counted as [`Plan::reorders`] lists them: steps, and those inside kernels. Of measured
-    /// layouts, the cheapest choice stays that was found to keep to it. Where there is none, the error names the smallest number
-    /// that was found, and the places. Other layouts are as they are, and refused with more reorders.
-    ///
-    /// ```
-    /// # use blocktensor_graph::{Layouts, PlanOptions};
-    /// let options = PlanOptions::new(Layouts::Measured).at_most_reorders(1);
-    /// ```
-    pub fn at_most_reorders(mut self, count: usize) -> PlanOptions {
-        self.limits.most_reorders = Some(count);
-        self
-    }
-
-    /// Ends the planning with [`Error::Stopped`](crate::Error::Stopped) if `stop` says so. It is asked often, at the latest
-    /// after a few runs of one kernel, and once it said yes it must go on saying so. Nothing is kept in files then.
-    ///
-    /// ```
-    /// # use blocktensor_graph::{Error, Graph, Layouts, PlanOptions};
-    /// # let mut graph = Graph::new();
-    /// # let x = graph.input("x", &[2.into()])?;
-    /// # let y = graph.op("y", "relu", &[("x", x)], &[])?;
-    /// # graph.output("y", y)?;
-    /// let options = PlanOptions::new(Layouts::Nchw).stop_if(|| true);
-    /// assert!(matches!(graph.plan(&options), Err(Error::Stopped)));
-    /// # Ok::<(), Error>(())
-    /// ```
-    pub fn stop_if(mut self, stop: impl Fn() -> bool + Send + Sync + 'static) -> PlanOptions {
-        self.stop = Stop::when(stop);
-        self
-    }
-
-    /// Keeps the plain weights beside the packed ones, for [`Plan::errors`]. Without this option, a plan drops them.
-    ///
-    /// ```
-    /// # use blocktensor_graph::{Layouts, PlanOptions};
-    /// let options = PlanOptions::new(Layouts::Nchw).keep_constants();
-    /// ```
-    pub fn keep_constants(mut self) -> PlanOptions {
-        self.keep_constants = true;
-        self
     }
 }
 

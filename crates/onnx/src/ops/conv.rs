@@ -170,7 +170,7 @@ fn weights<'a>(inputs: &'a [Option<Value>], x: &Value, cx: &Expansion<'_>) -> Re
     Ok(w)
 }
 
-fn conv(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+pub(super) fn conv(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
     let x = float_input(inputs, 0, cx)?;
     let w = weights(inputs, x, cx)?;
     let window = Window::of(node, x, w.dims().get(2..), cx)?.resolve(&x.dims()[2..]);

@@ -90,13 +90,18 @@ fn gelu(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Re
 fn hard_sigmoid(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
     let x = float_input(inputs, 0, cx)?;
     let (alpha, beta) = (node.float("alpha").unwrap_or(0.2), node.float("beta").unwrap_or(0.5));
+    Ok(vec![hard_sigmoid_of(cx, x, alpha, beta)?])
+}
+
+/// `alpha * x + beta`, limited to 0 to 1.
+pub(super) fn hard_sigmoid_of(cx: &mut Expansion<'_>, x: &Value, alpha: f32, beta: f32) -> Result<Value> {
     // Exporters write 1/6 with six digits.
     if (alpha - 1.0 / 6.0).abs() < 1e-6 && beta == 0.5 {
-        return Ok(vec![build::unary(cx, "hardsigmoid", x)?]);
+        return build::unary(cx, "hardsigmoid", x);
     }
     let y = build::with_number(cx, "mul_scalar", x, alpha)?;
     let y = build::with_number(cx, "add_scalar", &y, beta)?;
-    Ok(vec![build::clamp(cx, &y, 0.0, 1.0)?])
+    build::clamp(cx, &y, 0.0, 1.0)
 }
 
 fn is_inf(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {

@@ -15,7 +15,7 @@ pub(super) const OPS: &[Op] = &[
     op("MatMul", matmul, &[]),
 ];
 
-fn gemm(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+pub(super) fn gemm(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
     let (a, b) = (float_input(inputs, 0, cx)?, float_input(inputs, 1, cx)?);
     for (name, value) in [("A", a), ("B", b)] {
         if value.rank() != 2 {

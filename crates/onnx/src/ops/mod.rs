@@ -11,6 +11,7 @@ mod elementwise;
 mod grid_sample;
 pub(crate) mod indexing;
 mod linear;
+pub(crate) mod microsoft;
 mod norm;
 mod pad;
 mod pool;
@@ -71,6 +72,11 @@ const FAMILIES: &[&[Op]] = &[
 /// The op of this name.
 pub(crate) fn find(name: &str) -> Option<&'static Op> {
     FAMILIES.iter().flat_map(|family| family.iter()).find(|op| op.name == name)
+}
+
+/// The op of this name in the domain [`microsoft::DOMAIN`].
+pub(crate) fn find_microsoft(name: &str) -> Option<&'static Op> {
+    microsoft::OPS.iter().find(|op| op.name == name)
 }
 
 #[cfg(test)]

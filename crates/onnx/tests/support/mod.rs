@@ -168,6 +168,10 @@ pub fn float(name: &str, value: f32) -> AttributeProto {
     AttributeProto { f: Some(value), ..attribute(name, AttributeType::FLOAT) }
 }
 
+pub fn floats(name: &str, values: &[f32]) -> AttributeProto {
+    AttributeProto { floats: values.to_vec(), ..attribute(name, AttributeType::FLOATS) }
+}
+
 pub fn word(name: &str, value: &str) -> AttributeProto {
     AttributeProto { s: Some(value.to_string()), ..attribute(name, AttributeType::STRING) }
 }

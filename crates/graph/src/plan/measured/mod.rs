@@ -9,6 +9,7 @@ mod choose;
 mod costs;
 mod estimate;
 mod explain;
+pub(super) mod like;
 pub(super) mod limit;
 mod load;
 mod profile;
@@ -58,7 +59,8 @@ pub struct Measurements {
     pub plans: Vec<(Layouts, f64)>,
     /// The plan that stayed, the fastest.
     pub kept: Layouts,
-    /// Whether all times are computed from bytes and multiply-adds ([`Profiles::Estimated`]), and no plan was timed.
+    /// Whether all times are computed from bytes and multiply-adds ([`Profiles::Estimated`], [`PlanOptions::like`]), and no plan was
+    /// timed.
     pub estimated: bool,
     /// Why the file of earlier times was not used, or not written, with its path. A saved plan does not keep it.
     #[serde(skip)]
@@ -126,12 +128,15 @@ const TIMED: [Layouts; 3] = [Layouts::Measured, Layouts::Nhwc, Layouts::Blocked]
 
 /// Plans the network with measured layouts.
 pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassReport>) -> Result<Plan> {
-    let PlanOptions { profiles, limits, stop, .. } = options;
+    let PlanOptions { profiles, limits, stop, like, .. } = options;
     let weights = PackedWeights::new(stop);
-    let candidates = candidates::candidates(network, &targets(), *limits, stop)?;
+    let mut candidates = candidates::candidates(network, &targets(), *limits, stop)?;
+    if let Some(pattern) = like {
+        candidates = pattern.narrowed(network, candidates);
+    }
     let edges = choose::edges(network, &candidates)?;
-    let mut cache = Cache::of(profiles);
-    let estimated = *profiles == Profiles::Estimated;
+    let estimated = like.is_some() || *profiles == Profiles::Estimated;
+    let mut cache = Cache::of(if estimated { &Profiles::Estimated } else { profiles });
     let (mut costs, profiles) = match estimated {
         true => estimate::estimated(network, &candidates, &edges, &weights)?,
         false => costs::measured(network, &candidates, &edges, &weights, &mut cache)?,
@@ -157,6 +162,14 @@ pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassRep
             }
         }
     };
+    // Choices of other sizes may not go together here.
+    if like.is_some() && solution.cost >= IMPOSSIBLE {
+        return self::plan(
+            network,
+            &PlanOptions { like: None, profiles: Profiles::Estimated, ..options.clone() },
+            passes,
+        );
+    }
     let build = |layouts: Layouts| match layouts {
         Layouts::Nhwc => {
             build::uniform(network, Target::ChannelsLast, &weights, *limits, layouts, passes.clone())

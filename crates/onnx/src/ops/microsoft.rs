@@ -1,0 +1,105 @@
+//! Ops of `com.microsoft` that ONNX Runtime writes into convolutional networks when it saves a model that it has optimised.
+
+use blocktensor_graph::{Expansion, Result, Value};
+
+use super::args::{float_input, floats, maybe};
+use super::conv::conv;
+use super::elementwise::hard_sigmoid_of;
+use super::linear::gemm;
+use super::{Op, broadcast, build, op};
+use crate::node::{Kind, OnnxNode};
+
+/// The domain of these ops.
+pub(crate) const DOMAIN: &str = "com.microsoft";
+
+const FUSED_CONV: &[(&str, Kind)] = &[
+    ("activation", Kind::Str),
+    ("activation_params", Kind::Floats),
+    ("auto_pad", Kind::Str),
+    ("dilations", Kind::Ints),
+    ("group", Kind::Int),
+    ("kernel_shape", Kind::Ints),
+    ("pads", Kind::Ints),
+    ("strides", Kind::Ints),
+];
+const FUSED_GEMM: &[(&str, Kind)] = &[
+    ("activation", Kind::Str),
+    ("activation_alpha", Kind::Float),
+    ("activation_beta", Kind::Float),
+    ("activation_gamma", Kind::Float),
+    ("alpha", Kind::Float),
+    ("beta", Kind::Float),
+    ("transA", Kind::Int),
+    ("transB", Kind::Int),
+];
+
+pub(super) const OPS: &[Op] = &[
+    op("FusedConv", fused_conv, FUSED_CONV),
+    op("FusedGemm", fused_gemm, FUSED_GEMM),
+    op("Gelu", gelu, &[]),
+    op("QuickGelu", quick_gelu, &[("alpha", Kind::Float)]),
+];
+
+/// Refuses inputs that the op does not have: they would be ignored.
+fn check_count(inputs: &[Option<Value>], most: usize, cx: &Expansion<'_>) -> Result<()> {
+    if inputs.len() <= most {
+        return Ok(());
+    }
+    let rule = format!("this op has at most {most}");
+    Err(cx.invalid("number of inputs", inputs.len(), rule, "save the model again"))
+}
+
+/// `Conv`, then a sum with a fourth input, then an activation.
+fn fused_conv(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+    check_count(inputs, 4, cx)?;
+    let mut y = conv(node, inputs, cx)?.swap_remove(0);
+    if let Some(z) = maybe(inputs, 3) {
+        y = broadcast::arithmetic(cx, "add", &y, floats(z, cx)?)?;
+    }
+    let params = node.floats("activation_params").unwrap_or_default();
+    activated(node, &y, params, cx)
+}
+
+fn fused_gemm(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+    check_count(inputs, 3, cx)?;
+    let y = gemm(node, inputs, cx)?.swap_remove(0);
+    let params = ["activation_alpha", "activation_beta", "activation_gamma"];
+    let params: Vec<f32> = params.iter().filter_map(|name| node.float(name)).collect();
+    activated(node, &y, &params, cx)
+}
+
+/// The activation that a node names, with the numbers that it has.
+fn activated(node: &OnnxNode, x: &Value, params: &[f32], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+    let y = match (node.str("activation"), params) {
+        (None | Some(""), []) => x.clone(),
+        (Some("Relu"), []) => build::unary(cx, "relu", x)?,
+        (Some("Sigmoid"), []) => build::unary(cx, "sigmoid", x)?,
+        (Some("Tanh"), []) => build::unary(cx, "tanh", x)?,
+        (Some("LeakyRelu"), &[slope]) => cx.op("leaky_relu", &[("x", x)], &[("slope", slope.into())])?,
+        (Some("Clip"), &[min, max]) => build::clamp(cx, x, min, max)?,
+        (Some("HardSigmoid"), &[alpha, beta]) => hard_sigmoid_of(cx, x, alpha, beta)?,
+        (name, params) => {
+            let name = name.unwrap_or_default();
+            return Err(cx.unsupported(format!("activation = {name:?} with the numbers {params:?}")));
+        }
+    };
+    Ok(vec![y])
+}
+
+fn gelu(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+    check_count(inputs, 1, cx)?;
+    Ok(vec![build::unary(cx, "gelu", float_input(inputs, 0, cx)?)?])
+}
+
+/// `x * sigmoid(alpha * x)`.
+fn quick_gelu(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+    check_count(inputs, 1, cx)?;
+    let x = float_input(inputs, 0, cx)?;
+    let alpha = node.float("alpha").unwrap_or(1.702);
+    if alpha == 1.0 {
+        return Ok(vec![build::unary(cx, "silu", x)?]);
+    }
+    let scaled = build::with_number(cx, "mul_scalar", x, alpha)?;
+    let gate = build::unary(cx, "sigmoid", &scaled)?;
+    Ok(vec![build::binary(cx, "mul", x, &gate)?])
+}

@@ -1,0 +1,109 @@
+//! Ops that ONNX Runtime writes when it saves a model that it has optimised.
+
+use blocktensor_graph::Sizes;
+use rten_onnx::onnx::AttributeProto;
+
+use crate::support::{Model, assert_close, float, floats, int, ramp, word};
+
+/// The last node is one of `com.microsoft`.
+fn of_microsoft(mut model: Model) -> Model {
+    if let Some(node) = model.graph.node.last_mut() {
+        node.domain = Some("com.microsoft".to_string());
+    }
+    model
+}
+
+/// The attributes of an activation, and the function.
+type Case = (Vec<AttributeProto>, fn(f32) -> f32);
+
+/// A convolution of 1 x 1 that doubles, with a bias of -1, and with `z` if there is one.
+fn conv(attributes: Vec<AttributeProto>, z: Option<&[f32]>) -> Vec<f32> {
+    let x = ramp(16);
+    let mut model = Model::new().input("x", &[1, 1, 4, 4]);
+    model = model.floats("w", &[1, 1, 1, 1], &[2.0]).floats("b", &[1], &[-1.0]);
+    let mut inputs = vec!["x", "w", "b"];
+    if let Some(z) = z {
+        model = model.floats("z", &[1, 1, 4, 4], z);
+        inputs.push("z");
+    }
+    let model = of_microsoft(model.node_with("FusedConv", &inputs, &["y"], attributes));
+    model.output("y").run(&[("x", &[1, 1, 4, 4], &x)]).swap_remove(0).1
+}
+
+#[test]
+fn convolutions_with_activations() {
+    let before: Vec<f32> = ramp(16).iter().map(|x| 2.0 * x - 1.0).collect();
+    assert!(before.iter().any(|x| *x < -1.0) && before.iter().any(|x| *x > 7.0), "{before:?}");
+    let params = |values: &[f32]| floats("activation_params", values);
+    let cases: [Case; 7] = [
+        (vec![], |x| x),
+        (vec![word("activation", "Relu")], |x| x.max(0.0)),
+        (vec![word("activation", "Sigmoid")], |x| 1.0 / (1.0 + (-x).exp())),
+        (vec![word("activation", "Tanh")], f32::tanh),
+        (vec![word("activation", "LeakyRelu"), params(&[0.25])], |x| if x < 0.0 { 0.25 * x } else { x }),
+        (vec![word("activation", "Clip"), params(&[-1.0, 6.0])], |x| x.clamp(-1.0, 6.0)),
+        (vec![word("activation", "HardSigmoid"), params(&[0.3, 0.4])], |x| (0.3 * x + 0.4).clamp(0.0, 1.0)),
+    ];
+    for (attributes, function) in cases {
+        let want: Vec<f32> = before.iter().map(|x| function(*x)).collect();
+        assert_close(&conv(attributes, None), &want);
+    }
+    // The sum comes before the activation.
+    let z: Vec<f32> = before.iter().map(|x| 3.0 - x / 2.0).collect();
+    let want: Vec<f32> = before.iter().zip(&z).map(|(x, z)| (x + z).max(0.0)).collect();
+    assert!(want.contains(&0.0));
+    assert_close(&conv(vec![word("activation", "Relu")], Some(&z)), &want);
+}
+
+#[test]
+fn linear_layers_with_activations() {
+    let run = |attributes: Vec<AttributeProto>| {
+        let model = Model::new().input("x", &[1, 2]).floats("w", &[2, 2], &[1.0, -1.0, 2.0, 0.5]);
+        let model = model.floats("b", &[2], &[-1.0, 1.0]);
+        let attributes = [attributes, vec![int("transB", 1)]].concat();
+        let model = of_microsoft(model.node_with("FusedGemm", &["x", "w", "b"], &["y"], attributes));
+        model.output("y").run(&[("x", &[1, 2], &[1.0, 3.0])]).swap_remove(0).1
+    };
+    assert_close(&run(vec![]), &[-3.0, 4.5]);
+    assert_close(&run(vec![word("activation", "Relu")]), &[0.0, 4.5]);
+    let leaky = vec![word("activation", "LeakyRelu"), float("activation_alpha", 0.5)];
+    assert_close(&run(leaky), &[-1.5, 4.5]);
+}
+
+#[test]
+fn gelus() {
+    let x = [-3.0f32, -0.5, 0.0, 1.0, 4.0];
+    let run = |op: &str, attributes: Vec<AttributeProto>| {
+        let model = Model::new().input("x", &[5]).node_with(op, &["x"], &["y"], attributes);
+        of_microsoft(model).output("y").run(&[("x", &[5], &x)]).swap_remove(0).1
+    };
+    let quick = |alpha: f32| x.map(|x| x / (1.0 + (-alpha * x).exp()));
+    assert_close(&run("QuickGelu", vec![]), &quick(1.702));
+    assert_close(&run("QuickGelu", vec![float("alpha", 1.0)]), &quick(1.0));
+    assert_close(&run("Gelu", vec![]), &[-0.004_049_7, -0.154_268_8, 0.0, 0.841_344_7, 3.999_873]);
+}
+
+#[test]
+fn what_is_not_known_is_refused_by_name() {
+    let refused = |op: &str, inputs: &[&str], attributes: Vec<AttributeProto>, domain: &str| {
+        let model = Model::new().input("x", &[1, 1, 2, 2]).floats("w", &[1, 1, 1, 1], &[2.0]);
+        let mut model = model.node_with(op, inputs, &["y"], attributes).output("y");
+        model.graph.node[0].domain = Some(domain.to_string());
+        let graph = model.read().expect("a graph");
+        graph.with_sizes(&Sizes::new()).expect_err("an error").to_string()
+    };
+    let (ours, both) = ("com.microsoft", ["x", "w"]);
+    let reads = |text: String, parts: &[&str]| {
+        assert!(text.contains("n0") && parts.iter().all(|part| text.contains(part)), "{parts:?}: {text}");
+    };
+    let before = "pass the model as it was before";
+    reads(refused("FusedMatMul", &both, vec![], ours), &["`com.microsoft`", before]);
+    reads(refused("Conv", &both, vec![], "com.microsoft.nchwc"), &["`com.microsoft.nchwc`", before]);
+    reads(refused("FusedConv", &both, vec![], "com.example"), &["`com.example`"]);
+    reads(refused("FusedConv", &both, vec![word("activation", "Elu")], ours), &["activation = \"Elu\""]);
+    let lacking = vec![word("activation", "Clip"), floats("activation_params", &[1.0])];
+    reads(refused("FusedConv", &both, lacking, ours), &["activation = \"Clip\"", "[1.0]"]);
+    reads(refused("FusedConv", &both, vec![word("speed", "high")], ours), &["`speed` = \"high\""]);
+    reads(refused("FusedConv", &both, vec![int("strides", 2)], ours), &["`strides` = 2"]);
+    reads(refused("QuickGelu", &both, vec![], ours), &["number of inputs", "at most 1"]);
+}
