@@ -32,6 +32,7 @@
 mod pool;
 mod process;
 mod processors;
+mod section;
 mod stack;
 mod subnormals;
 mod team;
@@ -39,16 +40,17 @@ mod team;
 pub use pool::max_threads;
 pub use process::check_process;
 pub(crate) use process::forked;
+#[cfg(onednn_threadpool)]
+pub(crate) use section::in_task;
+pub(crate) use section::share;
 pub use stack::MIN_STACK;
 #[cfg(feature = "testing")]
 pub use stack::as_in_optimised_builds;
 pub use subnormals::flush_engine_subnormals;
 #[cfg(feature = "onednn")]
 pub(crate) use subnormals::flushes;
-#[cfg(onednn_threadpool)]
-pub(crate) use team::in_task;
+pub(crate) use team::parallel_ranges;
 pub use team::{current_threads, parallel_for, run, run_with_threads};
-pub(crate) use team::{parallel_ranges, share};
 
 use crate::error::Result;
 

@@ -17,9 +17,10 @@
 //! serve at all, and any other thread stops serving soon after its leader becomes idle, because the leader may be waiting for
 //! it.
 
+use super::section::{Place, Section, in_task, share};
 use super::{pool, process, stack, subnormals};
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::SeqCst};
@@ -32,92 +33,6 @@ const YIELDS: usize = 200;
 thread_local! {
     /// The team that this thread leads.
     static LEADING: RefCell<Option<Arc<Team>>> = const { RefCell::new(None) };
-    /// Whether this thread is inside a task of a section.
-    static IN_TASK: Cell<bool> = const { Cell::new(false) };
-}
-
-/// The place of one thread in a team, in cache lines of its own: neighbours write theirs all the time.
-#[repr(align(128))]
-#[derive(Default)]
-struct Place {
-    /// The next task of its share of the open section.
-    next: AtomicUsize,
-    /// Whether a member has the place. The leader has the first one.
-    taken: AtomicBool,
-}
-
-/// The tasks of one section. It is on the leader's stack, and outlives every member's use of it.
-struct Section<'a> {
-    tasks: usize,
-    /// The team's places. Tasks are shared among them.
-    places: &'a [Place],
-    /// Places whose tasks are all claimed.
-    empty: AtomicUsize,
-    /// Whether a task panicked. The leader panics once all tasks are done.
-    panicked: AtomicBool,
-    /// Whether the leader has requested that oneDNN treat subnormal numbers as zeros.
-    flush: bool,
-    task: &'a (dyn Fn(usize) + Sync),
-}
-
-impl Section<'_> {
-    /// Gives each place its share. No member is inside.
-    fn share(&self) {
-        for (at, place) in self.places.iter().enumerate() {
-            let share = self.share_of(at);
-            place.next.store(share.start, SeqCst);
-            self.empty.fetch_add(usize::from(share.is_empty()), SeqCst);
-        }
-    }
-
-    /// The tasks of a place.
-    fn share_of(&self, at: usize) -> Range<usize> {
-        share(0..self.tasks, at, self.places.len())
-    }
-
-    /// Claims a task of a place, if one is left there.
-    fn claim(&self, at: usize) -> Option<usize> {
-        let (next, end) = (&self.places[at].next, self.share_of(at).end);
-        if next.load(SeqCst) >= end {
-            return None;
-        }
-        let i = next.fetch_add(1, SeqCst);
-        if i + 1 == end {
-            self.empty.fetch_add(1, SeqCst);
-        }
-        (i < end).then_some(i)
-    }
-
-    /// Claims a task: of a place's own, otherwise of the next place that has one.
-    fn claim_for(&self, own: usize) -> Option<usize> {
-        let count = self.places.len();
-        (0..count)
-            .take_while(|_| self.empty.load(SeqCst) < count)
-            .find_map(|further| self.claim((own + further) % count))
-    }
-
-    /// Claims and runs tasks until none is left. `place` is the thread's.
-    fn work(&self, place: usize) {
-        struct RestoreInTask(bool);
-        impl Drop for RestoreInTask {
-            fn drop(&mut self) {
-                IN_TASK.set(self.0);
-            }
-        }
-        let _restore = RestoreInTask(IN_TASK.replace(true));
-        let _setting = subnormals::Scope::new(self.flush);
-        while let Some(i) = self.claim_for(place) {
-            let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| (self.task)(i)));
-            if let Err(payload) = done {
-                self.panicked.store(true, SeqCst);
-                // Nothing may unwind from here: the leader would leave while members still use the section. If dropping the
-                // payload panics, drop that payload too; leak it if that panics.
-                let drop_payload =
-                    |payload| std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(payload)));
-                drop_payload(payload).or_else(drop_payload).unwrap_or_else(std::mem::forget);
-            }
-        }
-    }
 }
 
 /// Rayon workers that serve one leader.
@@ -167,15 +82,7 @@ impl Team {
     /// Runs one section as its leader.
     fn section(self: &Arc<Team>, tasks: usize, task: &(dyn Fn(usize) + Sync)) {
         self.call_members();
-        let section = Section {
-            tasks,
-            places: &self.places,
-            empty: AtomicUsize::new(0),
-            panicked: AtomicBool::new(false),
-            flush: subnormals::flushes(),
-            task,
-        };
-        section.share();
+        let section = Section::new(tasks, &self.places, subnormals::flushes(), task);
         let erased = std::ptr::from_ref(&section).cast_mut().cast::<Section<'static>>();
         self.open.store(erased, SeqCst);
         self.epoch.fetch_add(1, SeqCst);
@@ -201,7 +108,7 @@ impl Team {
     /// Serves as a member: waits for sections and works on them, until the team closes or has been idle for long.
     fn serve(&self) {
         // Do not serve from a job that waits deep in its stack, nor in a pool with small stacks.
-        let unfit = IN_TASK.get() || leading(|_| ()).is_some() || !stack::is_enough();
+        let unfit = in_task() || leading(|_| ()).is_some() || !stack::is_enough();
         // A job that serves took a vacant place away, so one of them is free.
         let free = |place: &Place| !place.taken.swap(true, SeqCst);
         if !unfit && let Some(place) = (1..self.places.len()).find(|at| free(&self.places[*at])) {
@@ -255,7 +162,7 @@ fn leading<R>(look: impl FnOnce(&Arc<Team>) -> R) -> Option<R> {
 /// # Panics
 /// Only if `f` panics; the team is dissolved first.
 pub fn run<R>(f: impl FnOnce() -> R) -> R {
-    if IN_TASK.get() || leading(|_| ()).is_some() {
+    if in_task() || leading(|_| ()).is_some() {
         return f();
     }
     lead(current_threads(), f)
@@ -275,7 +182,7 @@ pub fn run<R>(f: impl FnOnce() -> R) -> R {
 /// As [`run`].
 pub fn run_with_threads<R>(threads: usize, f: impl FnOnce() -> R) -> R {
     let threads = threads.clamp(1, pool::max_threads());
-    if IN_TASK.get() || leading(|team| team.threads == threads) == Some(true) {
+    if in_task() || leading(|team| team.threads == threads) == Some(true) {
         return f();
     }
     lead(threads, f)
@@ -320,16 +227,9 @@ pub(crate) fn parallel_ranges(count: usize, per_task: usize, work: impl Fn(Range
     parallel_for(tasks, |task| work(share(0..count, task, tasks)));
 }
 
-/// One part of a range that is divided into `parts`. The first ones have one more where they do not divide evenly.
-pub(crate) fn share(all: Range<usize>, part: usize, parts: usize) -> Range<usize> {
-    let (least, rest) = (all.len() / parts, all.len() % parts);
-    let start = all.start + part * least + part.min(rest);
-    start..start + least + usize::from(part < rest)
-}
-
 /// Compiled once, not once for each closure type.
 fn parallel_for_dyn(tasks: usize, task: &(dyn Fn(usize) + Sync)) {
-    if tasks <= 1 || IN_TASK.get() || current_threads() == 1 {
+    if tasks <= 1 || in_task() || current_threads() == 1 {
         (0..tasks).for_each(task);
         return;
     }
@@ -353,12 +253,6 @@ pub fn current_threads() -> usize {
     leading(|t| t.threads).unwrap_or_else(pool::size)
 }
 
-/// Whether this thread is inside a task of a section.
-#[cfg(any(onednn_threadpool, test))]
-pub(crate) fn in_task() -> bool {
-    IN_TASK.get()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -378,28 +272,6 @@ mod tests {
             each_once(tasks);
             run(|| (0..50).for_each(|_| each_once(tasks)));
         }
-    }
-
-    #[test]
-    fn each_place_claims_its_own_tasks_first() {
-        let places: Vec<Place> = (0..3).map(|_| Place::default()).collect();
-        let section = Section {
-            tasks: 7,
-            places: &places,
-            empty: AtomicUsize::new(0),
-            panicked: AtomicBool::new(false),
-            flush: false,
-            task: &|_| (),
-        };
-        section.share();
-        // The shares are 0..3, 3..5 and 5..7.
-        assert_eq!([0, 1, 2].map(|place| section.claim_for(place)), [Some(0), Some(3), Some(5)]);
-        assert_eq!([1, 1, 1].map(|place| section.claim_for(place)), [Some(4), Some(6), Some(1)]);
-        assert_eq!([2, 0, 1, 2].map(|place| section.claim_for(place)), [Some(2), None, None, None]);
-        // Some places have no task.
-        let section = Section { tasks: 1, empty: AtomicUsize::new(0), ..section };
-        section.share();
-        assert_eq!([2, 0, 1].map(|place| section.claim_for(place)), [Some(0), None, None]);
     }
 
     #[test]
