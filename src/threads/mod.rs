@@ -49,8 +49,8 @@ pub use stack::as_in_optimised_builds;
 pub use subnormals::flush_engine_subnormals;
 #[cfg(feature = "onednn")]
 pub(crate) use subnormals::flushes;
-pub(crate) use team::parallel_ranges;
 pub use team::{current_threads, parallel_for, run, run_with_threads};
+pub(crate) use team::{parallel_in_turns, parallel_ranges};
 
 use crate::error::Result;
 

@@ -227,6 +227,22 @@ pub(crate) fn parallel_ranges(count: usize, per_task: usize, work: impl Fn(Range
     parallel_for(tasks, |task| work(share(0..count, task, tasks)));
 }
 
+/// As [`parallel_for`], for tasks of which neighbours read the same weights: the threads take turns, so that these are read at about
+/// the same time.
+pub(crate) fn parallel_in_turns(tasks: usize, task: impl Fn(usize) + Sync) {
+    let places = current_threads();
+    let (least, rest) = (tasks / places, tasks % places);
+    // The first `rest` shares have one task more.
+    let longer = rest * (least + 1);
+    parallel_for(tasks, |i| {
+        let (place, at) = match i < longer {
+            true => (i / (least + 1), i % (least + 1)),
+            false => (rest + (i - longer) / least, (i - longer) % least),
+        };
+        task(at * places + place);
+    });
+}
+
 /// Compiled once, not once for each closure type.
 fn parallel_for_dyn(tasks: usize, task: &(dyn Fn(usize) + Sync)) {
     if tasks <= 1 || in_task() || current_threads() == 1 {

@@ -28,7 +28,7 @@ use crate::error::Result;
 use crate::memory::{try_filled, try_with_capacity};
 use crate::scratchpad::Scratchpad;
 use crate::simd::vectors::{VectorWidth, Width};
-use crate::threads::{parallel_for, share};
+use crate::threads::{parallel_in_turns, share};
 
 impl PointwisePlan {
     /// Writes every element of the result, its padding lanes too.
@@ -82,14 +82,14 @@ where
         let out = Out::new(&mut dst[..plan.tiled.dst.len()]);
         let (tasks, vectors, unit_parts) = (plan.tasks(), plan.task_vectors(), plan.scheme.unit_parts);
         if vectors == 0 {
-            parallel_for(tasks, |task| self.task(task / unit_parts, task % unit_parts, &mut [], out));
+            parallel_in_turns(tasks, |task| self.task(task / unit_parts, task % unit_parts, &mut [], out));
             return Ok(());
         }
         let scratch = scratch.as_chunks_mut::<B>().0;
         assert!(scratch.len() >= tasks * vectors, "{} vectors for {tasks} tasks", scratch.len());
         let mut rooms = try_with_capacity(plan.tiled.op(), tasks)?;
         rooms.extend(scratch.chunks_exact_mut(vectors).take(tasks).map(Mutex::new));
-        parallel_for(tasks, |task| {
+        parallel_in_turns(tasks, |task| {
             let mut room = rooms[task].lock().unwrap_or_else(PoisonError::into_inner);
             self.task(task / unit_parts, task % unit_parts, &mut room, out);
         });

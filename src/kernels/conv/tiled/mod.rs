@@ -35,7 +35,7 @@ use crate::kernels::lanes::RowIndex;
 use crate::machine::{Caches, machine};
 use crate::memory::try_filled;
 use crate::simd::vectors::{VectorWidth, Width};
-use crate::threads::{current_threads, parallel_for};
+use crate::threads::{current_threads, parallel_in_turns};
 
 /// What one run reads.
 pub(crate) struct F32Operands<'a> {
@@ -105,7 +105,7 @@ where
         let cut = Cut::new(plan, &phase, units.len(), caches);
         let depth = phase.axes[0].count;
         let tasks = plan.dst.n * depth * cut.rows_count * cut.width_count * units.len();
-        parallel_for(tasks, |task| {
+        parallel_in_turns(tasks, |task| {
             let (rest, unit) = (task / units.len(), units[task % units.len()]);
             let (rest, w) = (rest / cut.width_count, rest % cut.width_count * cut.width);
             let (rest, h) = (rest / cut.rows_count, rest % cut.rows_count * cut.rows);

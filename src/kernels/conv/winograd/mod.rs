@@ -39,7 +39,7 @@ use crate::error::Result;
 use crate::memory::{try_filled, try_with_capacity};
 use crate::scratchpad::Scratchpad;
 use crate::simd::vectors::{VectorWidth, Width};
-use crate::threads::{SyncPtr, parallel_for, share};
+use crate::threads::{SyncPtr, parallel_for, parallel_in_turns, share};
 
 impl WinogradPlan {
     /// Plain weights as a run reads them. Those that are transformed ahead have the plain ones behind them.
@@ -162,7 +162,7 @@ where
         let room = plan.tasks().saturating_mul(vectors).saturating_mul(B);
         assert!(scratch.len() >= room, "{} elements for {room}", scratch.len());
         let scratch = SyncPtr::new(scratch);
-        parallel_for(plan.tasks(), |task| {
+        parallel_in_turns(plan.tasks(), |task| {
             // SAFETY: each task has its own part of the memory, which has room for all of them, as was just checked.
             let memory = unsafe {
                 let start = scratch.get().add(task * vectors * B).cast::<[f32; B]>();
