@@ -33,9 +33,19 @@ pub(super) struct Place {
     pub(super) taken: AtomicBool,
 }
 
+/// Which tasks are a place's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// A range: what a thread wrote in one section is in its core's cache in the next.
+    Ranges,
+    /// Every so many: tasks that follow each other run at about the same time.
+    Turns,
+}
+
 /// The tasks of one section. It is on the leader's stack, and outlives every member's use of it.
 pub(super) struct Section<'a> {
     tasks: usize,
+    order: Order,
     /// The team's places. Tasks are shared among them.
     places: &'a [Place],
     /// Places whose tasks are all claimed.
@@ -51,12 +61,13 @@ impl<'a> Section<'a> {
     /// leader has requested that oneDNN treat subnormal numbers as zeros.
     pub(super) fn new(
         tasks: usize,
+        order: Order,
         places: &'a [Place],
         flush: bool,
         task: &'a (dyn Fn(usize) + Sync),
     ) -> Section<'a> {
         let (empty, panicked) = (AtomicUsize::new(0), AtomicBool::new(false));
-        let section = Section { tasks, places, empty, panicked, flush, task };
+        let section = Section { tasks, order, places, empty, panicked, flush, task };
         section.give_shares();
         section
     }
@@ -69,22 +80,26 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// The tasks of a place.
+    /// The numbers of a place's tasks, in the order in which the places have them.
     fn share_of(&self, at: usize) -> Range<usize> {
         share(0..self.tasks, at, self.places.len())
     }
 
     /// Claims a task of a place, if one is left there.
     fn claim(&self, at: usize) -> Option<usize> {
-        let (next, end) = (&self.places[at].next, self.share_of(at).end);
-        if next.load(SeqCst) >= end {
+        let (next, own) = (&self.places[at].next, self.share_of(at));
+        if next.load(SeqCst) >= own.end {
             return None;
         }
         let i = next.fetch_add(1, SeqCst);
-        if i + 1 == end {
+        if i + 1 == own.end {
             self.empty.fetch_add(1, SeqCst);
         }
-        (i < end).then_some(i)
+        let task = match self.order {
+            Order::Ranges => i,
+            Order::Turns => (i - own.start) * self.places.len() + at,
+        };
+        (i < own.end).then_some(task)
     }
 
     /// Claims a task: of a place's own, otherwise of the next place that has one.
@@ -126,13 +141,22 @@ mod tests {
     #[test]
     fn each_place_claims_its_own_tasks_first() {
         let places: Vec<Place> = (0..3).map(|_| Place::default()).collect();
-        let section = Section::new(7, &places, false, &|_| ());
+        let section = Section::new(7, Order::Ranges, &places, false, &|_| ());
         // The shares are 0..3, 3..5 and 5..7.
         assert_eq!([0, 1, 2].map(|place| section.claim_for(place)), [Some(0), Some(3), Some(5)]);
         assert_eq!([1, 1, 1].map(|place| section.claim_for(place)), [Some(4), Some(6), Some(1)]);
         assert_eq!([2, 0, 1, 2].map(|place| section.claim_for(place)), [Some(2), None, None, None]);
         // Some places have no task.
-        let section = Section::new(1, &places, false, &|_| ());
+        let section = Section::new(1, Order::Ranges, &places, false, &|_| ());
         assert_eq!([2, 0, 1].map(|place| section.claim_for(place)), [Some(0), None, None]);
+    }
+
+    #[test]
+    fn places_take_turns() {
+        let places: Vec<Place> = (0..3).map(|_| Place::default()).collect();
+        let section = Section::new(7, Order::Turns, &places, false, &|_| ());
+        // The places have 0, 3 and 6; 1 and 4; 2 and 5.
+        assert_eq!([2, 0, 1, 2].map(|place| section.claim_for(place)), [Some(2), Some(0), Some(1), Some(5)]);
+        assert_eq!([2, 2, 1, 0].map(|place| section.claim_for(place)), [Some(3), Some(6), Some(4), None]);
     }
 }

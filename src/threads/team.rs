@@ -17,7 +17,7 @@
 //! serve at all, and any other thread stops serving soon after its leader becomes idle, because the leader may be waiting for
 //! it.
 
-use super::section::{Place, Section, in_task, share};
+use super::section::{Order, Place, Section, in_task, share};
 use super::{pool, process, stack, subnormals};
 
 use std::cell::RefCell;
@@ -80,9 +80,9 @@ impl Team {
     }
 
     /// Runs one section as its leader.
-    fn section(self: &Arc<Team>, tasks: usize, task: &(dyn Fn(usize) + Sync)) {
+    fn section(self: &Arc<Team>, tasks: usize, order: Order, task: &(dyn Fn(usize) + Sync)) {
         self.call_members();
-        let section = Section::new(tasks, &self.places, subnormals::flushes(), task);
+        let section = Section::new(tasks, order, &self.places, subnormals::flushes(), task);
         let erased = std::ptr::from_ref(&section).cast_mut().cast::<Section<'static>>();
         self.open.store(erased, SeqCst);
         self.epoch.fetch_add(1, SeqCst);
@@ -209,7 +209,7 @@ fn lead<R>(threads: usize, f: impl FnOnce() -> R) -> R {
 /// # Panics
 /// If a task panicked; the other tasks are completed first.
 pub fn parallel_for(tasks: usize, task: impl Fn(usize) + Sync) {
-    parallel_for_dyn(tasks, &task);
+    parallel_for_dyn(tasks, Order::Ranges, &task);
 }
 
 /// Calls `work` with ranges that cover `0..count`, each of about `per_task`, and as many for each thread. What fits into one task
@@ -230,30 +230,20 @@ pub(crate) fn parallel_ranges(count: usize, per_task: usize, work: impl Fn(Range
 /// As [`parallel_for`], for tasks of which neighbours read the same weights: the threads take turns, so that these are read at about
 /// the same time.
 pub(crate) fn parallel_in_turns(tasks: usize, task: impl Fn(usize) + Sync) {
-    let places = current_threads();
-    let (least, rest) = (tasks / places, tasks % places);
-    // The first `rest` shares have one task more.
-    let longer = rest * (least + 1);
-    parallel_for(tasks, |i| {
-        let (place, at) = match i < longer {
-            true => (i / (least + 1), i % (least + 1)),
-            false => (rest + (i - longer) / least, (i - longer) % least),
-        };
-        task(at * places + place);
-    });
+    parallel_for_dyn(tasks, Order::Turns, &task);
 }
 
 /// Compiled once, not once for each closure type.
-fn parallel_for_dyn(tasks: usize, task: &(dyn Fn(usize) + Sync)) {
+fn parallel_for_dyn(tasks: usize, order: Order, task: &(dyn Fn(usize) + Sync)) {
     if tasks <= 1 || in_task() || current_threads() == 1 {
         (0..tasks).for_each(task);
         return;
     }
     if let Some(team) = leading(Arc::clone) {
-        return team.section(tasks, task);
+        return team.section(tasks, order, task);
     }
     run(|| match leading(Arc::clone) {
-        Some(team) => team.section(tasks, task),
+        Some(team) => team.section(tasks, order, task),
         None => (0..tasks).for_each(task),
     });
 }
@@ -276,10 +266,13 @@ mod tests {
 
     fn each_once(tasks: usize) {
         let hits: Vec<AtomicU32> = (0..tasks).map(|_| AtomicU32::new(0)).collect();
-        parallel_for(tasks, |i| {
+        let hit = |i: usize| {
             hits[i].fetch_add(1, SeqCst);
-        });
+        };
+        parallel_for(tasks, hit);
         assert!(hits.iter().all(|h| h.load(SeqCst) == 1), "{tasks} tasks");
+        parallel_in_turns(tasks, hit);
+        assert!(hits.iter().all(|h| h.load(SeqCst) == 2), "{tasks} tasks in turns");
     }
 
     #[test]
