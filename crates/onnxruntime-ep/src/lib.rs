@@ -1,8 +1,8 @@
 //! blocktensor as a plug-in execution provider of ONNX Runtime: a shared library that a program registers at run time.
 //!
 //! `ffi` declares the structs that ONNX Runtime reads, `ort` and `graph` call ONNX Runtime, `entry` is what ONNX Runtime calls,
-//! `kept` holds what it has pointers to, and `tensors` wraps its memory. The rest is safe: `options`, `claim` (which nodes run here), `region` (a fused node: its graph,
-//! and a plan for each shape), `report` (a file that shows the plans).
+//! `kept` holds what it has pointers to, and `tensors` wraps its memory. The rest is safe: `options`, `claim` (which nodes run here),
+//! `region` (a fused node: its graph, and a plan for each shape), `report` (a file that shows the plans).
 
 mod claim;
 mod entry;

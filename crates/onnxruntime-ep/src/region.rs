@@ -121,7 +121,7 @@ impl Region {
     }
 
     fn plan_of(&self, shapes: &[Vec<usize>], in_run: bool) -> Result<(Arc<Plan>, Option<News>)> {
-        let made = self.made(shapes);
+        let made = self.made(shapes)?;
         let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(plan) = &*made {
             return Ok((Arc::clone(plan), None));
@@ -194,18 +194,22 @@ impl Region {
         News { text, is_warning }
     }
 
-    fn made(&self, shapes: &[Vec<usize>]) -> Made {
+    /// The place of the plan for these shapes. Wrong ones have none: they would take that of a plan that is there.
+    fn made(&self, shapes: &[Vec<usize>]) -> Result<Made> {
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = match plans.iter().position(|(known, _)| known == shapes) {
             Some(i) => plans.remove(i),
-            None => (shapes.to_vec(), Made::default()),
+            None => {
+                self.sizes(shapes)?;
+                (shapes.to_vec(), Made::default())
+            }
         };
         if plans.len() >= MOST_PLANS {
             plans.remove(0);
         }
         let made = Arc::clone(&entry.1);
         plans.push(entry);
-        made
+        Ok(made)
     }
 
     /// The numbers of the named sizes. ONNX Runtime has checked the dtypes.
@@ -305,6 +309,10 @@ pub(crate) mod tests {
     fn a_model_without_named_sizes_keeps_no_graph() {
         let (region, made) = Region::new(model(vec![2.into(), 3.into()]), nchw()).unwrap();
         assert_eq!((region.graph.nodes().count(), made.len()), (0, 1));
+        // Its plan stays, whatever else is asked for.
+        for n in 3..3 + 2 * MOST_PLANS {
+            assert!(region.plan_for(&[vec![n, 3]]).is_err());
+        }
         assert!(Arc::ptr_eq(&region.plan_for(&[vec![2, 3]]).unwrap().0, &made[0].0));
     }
 
