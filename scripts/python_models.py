@@ -29,6 +29,17 @@ TIMM = (
 ).split()
 
 
+def as_trained(model: torch.nn.Module) -> torch.nn.Module:
+    """Random statistics, as a trained model has other ones than 0 and 1, and no head of zeros, whose output would say nothing."""
+    for module in model.modules():
+        if isinstance(module, torch.nn.BatchNorm2d):
+            module.running_mean.normal_(0, 0.1)
+            module.running_var.uniform_(0.5, 1.5)
+        if isinstance(module, torch.nn.Linear) and not module.weight.any():
+            torch.nn.init.normal_(module.weight, std=0.02)
+    return model.eval()
+
+
 def make(name: str) -> tuple[torch.nn.Module, torch.Tensor]:
     torch.manual_seed(24)
     if name in TORCHVISION:
@@ -40,15 +51,8 @@ def make(name: str) -> tuple[torch.nn.Module, torch.Tensor]:
         import timm
 
         model = timm.create_model(name, pretrained=False)
-    for module in model.modules():
-        if isinstance(module, torch.nn.BatchNorm2d):
-            module.running_mean.normal_(0, 0.1)
-            module.running_var.uniform_(0.5, 1.5)
-        # Some heads begin at zero: their output would say nothing.
-        if isinstance(module, torch.nn.Linear) and not module.weight.any():
-            torch.nn.init.normal_(module.weight, std=0.02)
     side = 299 if name == "inception_v3" else 256 if name == "swin_v2_t" else 224
-    return model.eval(), torch.randn(1, 3, side, side)
+    return as_trained(model), torch.randn(1, 3, side, side)
 
 
 def error(y: torch.Tensor, wanted: torch.Tensor) -> float:

@@ -4,6 +4,7 @@ use blocktensor::{Error, StridedTensor, memory};
 use blocktensor_graph::{ElementType, Integer};
 
 use crate::failure::Result;
+use crate::integers::Stored;
 
 /// What errors about memory call the lists of numbers.
 const CALL: &str = "an array";
@@ -24,16 +25,6 @@ pub enum Values {
     Bool(Vec<bool>),
 }
 
-/// **Bytes** of an integer of this type in a file.
-pub fn width_of(of: Integer) -> usize {
-    match of {
-        Integer::I8 | Integer::U8 => 1,
-        Integer::I16 | Integer::U16 => 2,
-        Integer::I32 | Integer::U32 => 4,
-        Integer::I64 | Integer::U64 => 8,
-    }
-}
-
 impl Values {
     pub fn len(&self) -> usize {
         match self {
@@ -50,7 +41,7 @@ impl Values {
             Values::F32(_) => 4,
             Values::F64(_) => 8,
             Values::Bool(_) => 1,
-            Values::Int(of, _) => width_of(*of),
+            Values::Int(of, _) => Stored::of(*of).width,
         }
     }
 

@@ -4,7 +4,6 @@ use std::io::{ErrorKind, Read};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use blocktensor_graph::Integer;
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 
@@ -12,6 +11,7 @@ use blocktensor::{StateDict, memory};
 
 use crate::array::{Array, Values};
 use crate::failure::{Failure, Result, one_line};
+use crate::integers::Stored;
 use crate::npy;
 
 /// What a file name's ending says about its contents.
@@ -95,45 +95,14 @@ pub fn collect<T>(values: impl IntoIterator<Item = T>) -> Result<Vec<T>, String>
     memory::try_collect("the numbers of a file", values).map_err(|e| one_line(&e))
 }
 
-/// Types of integers, in the words of .safetensors.
-const INTEGERS: [(Integer, Dtype); 8] = [
-    (Integer::I8, Dtype::I8),
-    (Integer::I16, Dtype::I16),
-    (Integer::I32, Dtype::I32),
-    (Integer::I64, Dtype::I64),
-    (Integer::U8, Dtype::U8),
-    (Integer::U16, Dtype::U16),
-    (Integer::U32, Dtype::U32),
-    (Integer::U64, Dtype::U64),
-];
-
-/// Integers of this type, one after another in little-endian order.
-pub fn integers(of: Integer, data: &[u8]) -> Result<Vec<i64>, String> {
-    let wide = |v: u64| i64::try_from(v).map_err(|_| format!("it holds {v}; numbers are below 2^63"));
-    Ok(match of {
-        Integer::I8 => collect(data.iter().map(|b| i64::from(*b as i8)))?,
-        Integer::U8 => collect(data.iter().map(|b| i64::from(*b)))?,
-        Integer::I16 => collect(data.as_chunks().0.iter().map(|b| i64::from(i16::from_le_bytes(*b))))?,
-        Integer::U16 => collect(data.as_chunks().0.iter().map(|b| i64::from(u16::from_le_bytes(*b))))?,
-        Integer::I32 => collect(data.as_chunks().0.iter().map(|b| i64::from(i32::from_le_bytes(*b))))?,
-        Integer::U32 => collect(data.as_chunks().0.iter().map(|b| i64::from(u32::from_le_bytes(*b))))?,
-        Integer::I64 => collect(data.as_chunks().0.iter().map(|b| i64::from_le_bytes(*b)))?,
-        Integer::U64 => {
-            let numbers = || data.as_chunks().0.iter().map(|b| u64::from_le_bytes(*b));
-            numbers().try_for_each(|v| wide(v).map(|_| ()))?;
-            collect(numbers().map(|v| v as i64))?
-        }
-    })
-}
-
 fn of_view(view: &TensorView<'_>) -> Result<Array, String> {
     let data = view.data();
     let values = match view.dtype() {
         Dtype::F32 => Values::F32(collect(data.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)))?),
         Dtype::F64 => Values::F64(collect(data.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b)))?),
         Dtype::BOOL => Values::Bool(collect(data.iter().map(|b| *b != 0))?),
-        other => match INTEGERS.iter().find(|(_, dtype)| *dtype == other) {
-            Some((of, _)) => Values::Int(*of, integers(*of, data)?),
+        other => match Stored::find(|stored| stored.dtype == other) {
+            Some(stored) => Values::Int(stored.of, stored.numbers(data)?),
             None => return Err(format!("it holds {other:?}; write it as F32, I64 or BOOL")),
         },
     };
@@ -265,9 +234,7 @@ fn bytes_of(array: &Array) -> Result<(Dtype, Vec<u8>)> {
     let of = match &array.values {
         Values::F32(_) => Dtype::F32,
         Values::F64(_) => Dtype::F64,
-        Values::Int(of, _) => {
-            INTEGERS.iter().find(|(known, _)| known == of).map_or(Dtype::I64, |(_, dtype)| *dtype)
-        }
+        Values::Int(of, _) => Stored::of(*of).dtype,
         Values::Bool(_) => Dtype::BOOL,
     };
     Ok((of, array.values.to_bytes(Vec::new())?))

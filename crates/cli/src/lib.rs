@@ -10,6 +10,7 @@ mod errors;
 mod failure;
 mod files;
 mod inputs;
+mod integers;
 mod model;
 mod npy;
 mod ops;

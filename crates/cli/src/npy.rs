@@ -2,11 +2,10 @@
 //!
 //! Written here because the crates for it bring a parser generator for the header's one line.
 
-use blocktensor_graph::Integer;
-
-use crate::array::{self, Array, Values};
+use crate::array::{Array, Values};
 use crate::failure::one_line;
-use crate::files::{self, collect};
+use crate::files::collect;
+use crate::integers::Stored;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
@@ -34,18 +33,6 @@ pub fn parse(bytes: &[u8]) -> Result<Array, String> {
     }
 }
 
-/// Types of integers, in NumPy's words.
-const INTEGERS: [(Integer, &str); 8] = [
-    (Integer::I8, "|i1"),
-    (Integer::I16, "<i2"),
-    (Integer::I32, "<i4"),
-    (Integer::I64, "<i8"),
-    (Integer::U8, "|u1"),
-    (Integer::U16, "<u2"),
-    (Integer::U32, "<u4"),
-    (Integer::U64, "<u8"),
-];
-
 /// The values of this type; `None` if there are more or fewer bytes.
 fn values(descr: &str, data: &[u8], count: usize) -> Result<Option<Values>, String> {
     /// Numbers of a fixed width.
@@ -63,12 +50,12 @@ fn values(descr: &str, data: &[u8], count: usize) -> Result<Option<Values>, Stri
         "<f8" => each(data, count, f64::from_le_bytes)?.map(Values::F64),
         "|b1" => each(data, count, |[b]: [u8; 1]| b != 0)?.map(Values::Bool),
         other => {
-            let Some((of, _)) = INTEGERS.into_iter().find(|(_, descr)| *descr == other) else {
+            let Some(stored) = Stored::find(|stored| stored.descr == other) else {
                 let text = format!("its numbers have the type `{other}`; write it as float32, int64 or bool");
                 return Err(text);
             };
-            let fits = count.checked_mul(array::width_of(of)) == Some(data.len());
-            fits.then(|| files::integers(of, data)).transpose()?.map(|values| Values::Int(of, values))
+            let fits = count.checked_mul(stored.width) == Some(data.len());
+            fits.then(|| stored.numbers(data)).transpose()?.map(|values| Values::Int(stored.of, values))
         }
     })
 }
@@ -78,9 +65,7 @@ pub fn encode(array: &Array) -> Result<Vec<u8>, blocktensor::Error> {
     let descr = match &array.values {
         Values::F32(_) => "<f4",
         Values::F64(_) => "<f8",
-        Values::Int(of, _) => {
-            INTEGERS.into_iter().find(|(known, _)| known == of).map_or("<i8", |(_, descr)| descr)
-        }
+        Values::Int(of, _) => Stored::of(*of).descr,
         Values::Bool(_) => "|b1",
     };
     let dims: String = array.dims.iter().map(|d| format!("{d}, ")).collect();
@@ -149,6 +134,8 @@ fn quoted(text: &str) -> Option<(&str, &str)> {
 
 #[cfg(test)]
 mod tests {
+    use blocktensor_graph::Integer;
+
     use super::*;
 
     fn file(header: &str, data: &[u8]) -> Vec<u8> {

@@ -3,10 +3,10 @@
 use blocktensor_graph::{Expansion, Param, Result, Value};
 
 use super::args::{float_input, floats, maybe};
-use super::{Op, build, op};
+use super::{Attributes, Op, build, joined, op};
 use crate::node::{Kind, OnnxNode};
 
-const WINDOW: &[(&str, Kind)] = &[
+pub(super) const WINDOW: Attributes = &[
     ("auto_pad", Kind::Str),
     ("dilations", Kind::Ints),
     ("group", Kind::Int),
@@ -14,16 +14,8 @@ const WINDOW: &[(&str, Kind)] = &[
     ("pads", Kind::Ints),
     ("strides", Kind::Ints),
 ];
-const TRANSPOSED: &[(&str, Kind)] = &[
-    ("auto_pad", Kind::Str),
-    ("dilations", Kind::Ints),
-    ("group", Kind::Int),
-    ("kernel_shape", Kind::Ints),
-    ("output_padding", Kind::Ints),
-    ("output_shape", Kind::Ints),
-    ("pads", Kind::Ints),
-    ("strides", Kind::Ints),
-];
+const TRANSPOSED: Attributes =
+    &joined::<8>(WINDOW, &[("output_padding", Kind::Ints), ("output_shape", Kind::Ints)]);
 
 pub(super) const OPS: &[Op] = &[op("Conv", conv, WINDOW), op("ConvTranspose", conv_transpose, TRANSPOSED)];
 

@@ -3,17 +3,13 @@
 use blocktensor_graph::{Expansion, Result, Value};
 
 use super::args::{float_input, floats, maybe};
-use super::{Op, broadcast, build, op};
+use super::{Attributes, Op, broadcast, build, op};
 use crate::node::{Kind, OnnxNode};
 
-pub(super) const OPS: &[Op] = &[
-    op(
-        "Gemm",
-        gemm,
-        &[("alpha", Kind::Float), ("beta", Kind::Float), ("transA", Kind::Int), ("transB", Kind::Int)],
-    ),
-    op("MatMul", matmul, &[]),
-];
+pub(super) const GEMM: Attributes =
+    &[("alpha", Kind::Float), ("beta", Kind::Float), ("transA", Kind::Int), ("transB", Kind::Int)];
+
+pub(super) const OPS: &[Op] = &[op("Gemm", gemm, GEMM), op("MatMul", matmul, &[])];
 
 pub(super) fn gemm(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
     let (a, b) = (float_input(inputs, 0, cx)?, float_input(inputs, 1, cx)?);

@@ -3,35 +3,26 @@
 use blocktensor_graph::{Expansion, Result, Value};
 
 use super::args::{float_input, floats, maybe};
-use super::conv::conv;
+use super::conv::{WINDOW, conv};
 use super::elementwise::hard_sigmoid_of;
-use super::linear::gemm;
-use super::{Op, broadcast, build, op};
+use super::linear::{GEMM, gemm};
+use super::{Attributes, Op, broadcast, build, joined, op};
 use crate::node::{Kind, OnnxNode};
 
 /// The domain of these ops.
 pub(crate) const DOMAIN: &str = "com.microsoft";
 
-const FUSED_CONV: &[(&str, Kind)] = &[
-    ("activation", Kind::Str),
-    ("activation_params", Kind::Floats),
-    ("auto_pad", Kind::Str),
-    ("dilations", Kind::Ints),
-    ("group", Kind::Int),
-    ("kernel_shape", Kind::Ints),
-    ("pads", Kind::Ints),
-    ("strides", Kind::Ints),
-];
-const FUSED_GEMM: &[(&str, Kind)] = &[
-    ("activation", Kind::Str),
-    ("activation_alpha", Kind::Float),
-    ("activation_beta", Kind::Float),
-    ("activation_gamma", Kind::Float),
-    ("alpha", Kind::Float),
-    ("beta", Kind::Float),
-    ("transA", Kind::Int),
-    ("transB", Kind::Int),
-];
+const FUSED_CONV: Attributes =
+    &joined::<8>(WINDOW, &[("activation", Kind::Str), ("activation_params", Kind::Floats)]);
+const FUSED_GEMM: Attributes = &joined::<8>(
+    GEMM,
+    &[
+        ("activation", Kind::Str),
+        ("activation_alpha", Kind::Float),
+        ("activation_beta", Kind::Float),
+        ("activation_gamma", Kind::Float),
+    ],
+);
 
 pub(super) const OPS: &[Op] = &[
     op("FusedConv", fused_conv, FUSED_CONV),

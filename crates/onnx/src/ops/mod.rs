@@ -37,11 +37,25 @@ pub(crate) struct Op {
     pub name: &'static str,
     pub import: Import,
     /// The attributes that it understands, with their types.
-    pub attributes: &'static [(&'static str, Kind)],
+    pub attributes: Attributes,
 }
 
-const fn op(name: &'static str, import: Import, attributes: &'static [(&'static str, Kind)]) -> Op {
+/// Names of attributes with their types.
+type Attributes = &'static [(&'static str, Kind)];
+
+const fn op(name: &'static str, import: Import, attributes: Attributes) -> Op {
     Op { name, import, attributes }
+}
+
+/// The attributes of both lists, which have `N` together.
+const fn joined<const N: usize>(some: Attributes, others: Attributes) -> [(&'static str, Kind); N] {
+    assert!(some.len() + others.len() == N, "the lists have another length");
+    let (mut all, mut i) = ([("", Kind::Int); N], 0);
+    while i < N {
+        all[i] = if i < some.len() { some[i] } else { others[i - some.len()] };
+        i += 1;
+    }
+    all
 }
 
 const FAMILIES: &[&[Op]] = &[

@@ -161,13 +161,7 @@ fn measure_by_turns(tasks: &mut [Task], limit: Limit, stop: &Stop) -> Result<()>
     leave_hopeless(tasks);
     let (start, load) = (Instant::now(), Load::new());
     for round in 0..MOST_ROUNDS {
-        let mut best: HashMap<usize, f64> = HashMap::new();
-        for task in tasks.iter() {
-            if let Some(profile) = task.profile() {
-                let best = best.entry(task.group).or_insert(f64::INFINITY);
-                *best = best.min(profile.seconds);
-            }
-        }
+        let best = best_of_groups(tasks, |task| task.profile().map(|profile| profile.seconds));
         let mut ran = 0;
         for task in tasks.iter_mut().filter(|t| !t.done) {
             let long = task.first >= LONG;
@@ -237,13 +231,21 @@ impl Tensors {
     }
 }
 
+/// The least of the times that the tasks of each group have, in **seconds**.
+fn best_of_groups(tasks: &[Task], seconds: impl Fn(&Task) -> Option<f64>) -> HashMap<usize, f64> {
+    let mut best: HashMap<usize, f64> = HashMap::new();
+    for task in tasks {
+        if let Some(seconds) = seconds(task) {
+            let best = best.entry(task.group).or_insert(f64::INFINITY);
+            *best = best.min(seconds);
+        }
+    }
+    best
+}
+
 /// Takes tasks out that a long first run shows to be hopeless. That run is their only sample.
 fn leave_hopeless(tasks: &mut [Task]) {
-    let mut best: HashMap<usize, f64> = HashMap::new();
-    for task in tasks.iter().filter(|t| !t.done) {
-        let best = best.entry(task.group).or_insert(f64::INFINITY);
-        *best = best.min(task.first);
-    }
+    let best = best_of_groups(tasks, |task| (!task.done).then_some(task.first));
     for task in tasks.iter_mut().filter(|t| !t.done && t.first >= LONG) {
         if task.first > HOPELESS_AT_ONCE * best[&task.group] {
             task.samples.push(Sample { seconds: task.first, waited: 0.0 });

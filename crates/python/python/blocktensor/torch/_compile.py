@@ -1,6 +1,7 @@
 """`torch.compile(model, backend="blocktensor")`: each graph that PyTorch makes is a plan."""
 
 import dataclasses
+import inspect
 import itertools
 import threading
 import warnings
@@ -18,7 +19,7 @@ from ._bound import as_rows, bind, is_number, is_weight, number, place_of, sourc
 from ._edits import bits_of, is_statistics, steps_of, total_steps
 from ._export import Program
 from ._inputs import told_input
-from ._module import BlockedModule
+from ._module import BlockedModule, to_blocked
 from ._options import check_limits, check_module, checked_options
 from ._plan import ModelPlan, checked
 from ._told import error
@@ -30,14 +31,9 @@ MOST_PLANS = 16
 #: After this many calls that all planned anew, a warning says so.
 MOST_IN_A_ROW = 8
 
-#: The options that there are, with what they are where left out.
+#: The options that there are, those of `to_blocked`, with what they are where left out.
 _OPTIONS: dict[str, Any] = {
-    "partial": False,
-    "reorders": None,
-    "layouts": "measured",
-    "threads": None,
-    "profiles": "kept",
-    "exact": False,
+    name: option.default for name, option in inspect.signature(to_blocked).parameters.items() if option.kind is option.KEYWORD_ONLY
 }
 
 _GRAPHS: "weakref.WeakValueDictionary[int, CompiledGraph]" = weakref.WeakValueDictionary()
@@ -75,8 +71,9 @@ def _checked(options: Mapping[str, Any] | None, others: Mapping[str, Any]) -> di
         text = f"argument `{name}`: got {others[name]!r}, but the backend `blocktensor` has no modes"
         raise error(InvalidArgument, text, f"leave it out, and pass `options=` with {known}", op="torch.compile")
     found = _OPTIONS | given
-    check_limits("torch.compile", found["reorders"], found["partial"])
-    return found | checked_options("torch.compile", **{name: found[name] for name in ("layouts", "threads", "profiles", "exact")})
+    limits = {name: found.pop(name) for name in ("reorders", "partial")}
+    check_limits("torch.compile", **limits)
+    return checked_options("torch.compile", **found) | limits
 
 
 def compiled_graphs(model: torch.nn.Module | None = None) -> list["CompiledGraph"]:
