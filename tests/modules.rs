@@ -1,5 +1,5 @@
-//! The modules of `src` use each other in the order of ARCHITECTURE.md's list, with the exceptions that are stated there. Those of crates/onnx
-//! and capi are in no circle.
+//! The modules of `src` use each other in the order of ARCHITECTURE.md's list, with the exceptions that are stated there. Those of
+//! crates/onnx and capi are in no circle.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -172,8 +172,8 @@ impl ArgSpec {
         ArgSpec { role: Some(WeightsRole::Bias), ..self }
     }
 
-    /// The remedy for a strided tensor of these sizes that was passed for this argument, and is `called` so, together with data of `key`, which have
-    /// this rank.
+    /// The remedy for a strided tensor of these sizes that was passed for this argument, and is `called` so, together with data of `key`,
+    /// which have this rank.
     pub(crate) fn way_to(&self, called: &str, key: DispatchKey, dims: &[usize], rank: usize) -> Text {
         let name = self.name;
         let with = |call: Call| Text::from(format!("reorder {called} with ")) + call;

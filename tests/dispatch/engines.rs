@@ -192,7 +192,7 @@ fn arguments(op: &Op, t: &Tensor, spatial: usize) -> Given {
     given
 }
 
-/// Whether this process uses AVX-512, as the machine does that README's table is made on.
+/// Whether this process uses AVX-512, as the machine does that docs/ops.md is made on.
 pub fn has_avx512() -> bool {
     Layout::native().0.block_of(1) == 16
 }

@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 /// The nodes are in an order in which each comes after those that it reads. `reads[i]` names the nodes whose results node `i` reads,
 /// and `runs[i]` says whether it runs here. Each node that does is in one region. A region is connected and convex: no path leaves it
 /// and comes back, so that it can run at once, and regions do not wait for each other in a circle. None can be joined with a
-/// neighbour: regions are as large as they can be made. A graph of which all nodes run is one region, connected or not. They come in an order in which they can run, their nodes in the graph's.
+/// neighbour: regions are as large as they can be made. A graph of which all nodes run is one region, connected or not. They come in an
+/// order in which they can run, their nodes in the graph's.
 ///
 /// ```
 /// // 0 -> 1 -> 2 -> 4, and 0 -> 3 -> 4. The host runs 2: what reads its result waits for it, and 3 need not.
