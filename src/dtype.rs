@@ -6,8 +6,8 @@ use crate::error::{Complaint, Error, Result};
 
 /// The type of one element.
 ///
-/// Kernels compute in `F32`. The other dtypes are for storage: tensors of them can be reordered, copied and viewed. A kernel
-/// that does not take a dtype returns [`Error::UnsupportedDType`](crate::Error::UnsupportedDType).
+/// Kernels compute in `F32`, convolutions and element-wise ops also in `BF16`. The other dtypes are for storage: tensors of them can be
+/// reordered, copied, viewed and converted. A kernel that does not take a dtype returns [`Error::UnsupportedDType`](crate::Error::UnsupportedDType).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DType {

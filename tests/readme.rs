@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use blocktensor::DType;
-use blocktensor::dispatch::{self, DispatchKey, Op};
+use blocktensor::dispatch::{self, DispatchKey, Engine, Op};
 
 use crate::dispatch::engines::{has_avx512, ran};
 
@@ -12,13 +12,19 @@ const BEGIN: &str = "<!-- ops -->\n";
 const END: &str = "<!-- /ops -->";
 
 fn cell(op: &Op, key: DispatchKey) -> String {
-    let Some(kernel) = op.kernel(key) else { return "-".into() };
+    if op.kernel(key).is_none() {
+        return "-".into();
+    }
     let mut text = ran(op, key).to_string();
     let mut dtypes: Vec<DType> = Vec::new();
     for arg in op.schema().args.iter().filter(|arg| arg.kind.is_data()) {
-        for dtype in kernel.dtypes_of(op.schema(), arg.name).unwrap_or(DType::ALL.to_vec()) {
-            if !dtypes.contains(&dtype) {
-                dtypes.push(dtype);
+        // Also those that this machine has no instructions for.
+        let kernels = op.implementations().filter(|(of, k)| *of == key && k.engine != Engine::Other);
+        for (_, kernel) in kernels {
+            for dtype in kernel.dtypes_of(op.schema(), arg.name).unwrap_or(DType::ALL.to_vec()) {
+                if !dtypes.contains(&dtype) {
+                    dtypes.push(dtype);
+                }
             }
         }
     }

@@ -3,9 +3,11 @@
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
+use half::bf16;
+
 use super::run::TileRows;
 use crate::dtype::Element;
-use crate::math::Arithmetic;
+use crate::math::{self, Arithmetic};
 use crate::simd::{self, Loop, MathLoop};
 
 /// A function of one element that is inlined into a loop: a function marked `#[inline(always)]`, a *small* closure, or
@@ -31,6 +33,48 @@ impl<A, O, P: Copy + Sync, F: Fn(A, P) -> O + Sync> Function<A, O> for WithParam
     #[inline(always)]
     fn of<M: Arithmetic>(&self, a: A) -> O {
         (self.0)(a, self.1)
+    }
+}
+
+/// What a function of f32 gives where it runs in bf16: a number is rounded, the answer of a comparison stays.
+pub(crate) trait MapResult: Element {
+    /// The type of the result in bf16.
+    type InBf16: Element;
+    /// The result in bf16.
+    fn in_bf16(self) -> Self::InBf16;
+}
+
+impl MapResult for f32 {
+    type InBf16 = bf16;
+    #[inline(always)]
+    fn in_bf16(self) -> bf16 {
+        math::to_bf16(self)
+    }
+}
+
+impl MapResult for u8 {
+    type InBf16 = u8;
+    #[inline(always)]
+    fn in_bf16(self) -> u8 {
+        self
+    }
+}
+
+/// A function of f32 for operands of bf16: they are widened, which is exact, and the result is rounded once.
+#[derive(Clone, Copy)]
+pub(crate) struct InBf16<F, O>(pub F, pub PhantomData<O>);
+
+impl<O: MapResult, F: Function<f32, O>> Function<bf16, O::InBf16> for InBf16<F, O> {
+    #[inline(always)]
+    fn of<M: Arithmetic>(&self, a: bf16) -> O::InBf16 {
+        self.0.of::<M>(math::widen(a)).in_bf16()
+    }
+}
+
+impl<O: MapResult, F: Function2<f32, f32, O>> Function2<bf16, bf16, O::InBf16> for InBf16<F, O> {
+    #[inline(always)]
+    fn of(&self, a: bf16, b: bf16) -> O::InBf16 {
+        self.0.of(math::widen(a), math::widen(b)).in_bf16()
     }
 }
 

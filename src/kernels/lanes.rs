@@ -9,6 +9,7 @@
 //! A kernel that is written once, over rows and lanes, serves all three layouts and computes the same bits in each. Its vector
 //! loop runs along the lanes; the threads of the team share the rows.
 
+use crate::dtype::Element;
 use crate::elementwise;
 use crate::error::{Call, Complaint, Error, Result, Text};
 pub(crate) use crate::kernels::lane_sizes::{Lanes, RowIndex};
@@ -151,7 +152,7 @@ impl Lanes {
     }
 
     /// Writes +0 to the elements of the padding of `dst` that are anything else.
-    pub fn clear_padding(&self, dst: &mut [f32]) {
+    pub fn clear_padding<E: Element>(&self, dst: &mut [E]) {
         if self.c.is_multiple_of(self.lanes) {
             return;
         }

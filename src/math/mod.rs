@@ -26,6 +26,7 @@
 //! `tests.rs` tests each function against the stated bound.
 
 mod arithmetic;
+mod bfloat;
 mod exponential;
 mod logarithm;
 mod normal;
@@ -34,6 +35,7 @@ mod tests;
 mod trigonometric;
 
 pub use arithmetic::{Arithmetic, Fused, Separate};
+pub(crate) use bfloat::{to_bf16, widen};
 pub use exponential::{celu, elu, exp, expm1, gelu_tanh, mish, selu, sigmoid, silu, tanh};
 pub use logarithm::{log, log1p, logit, pow, softplus};
 pub use normal::{erf, gelu};

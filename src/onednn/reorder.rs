@@ -7,29 +7,30 @@ use super::engine::engine;
 use super::memory::{MemoryDesc, Spec};
 use super::primitive::{Answer, Executable, PrimitiveDesc, RunArg};
 use crate::buffer::Buffer;
-use crate::dtype::DType;
+use crate::elementwise;
 use crate::error::{Result, Unsupported};
 use crate::layout::dims::{Dims, ToDims};
 use crate::layout::memory_format::MemoryFormat;
 use crate::tensor::strided::StridedTensor;
 use crate::threads;
 
-/// Packs plain f32 weights, of any strides, into the layout that a primitive chose. It is not cached: a descriptor that
+/// Packs plain weights, of any strides, into the layout and the dtype that a primitive chose. It is not cached: a descriptor that
 /// oneDNN chose cannot be compared by value, and packing happens once.
 pub(crate) fn pack(weights: &StridedTensor, to: &MemoryDesc) -> Result<Buffer, Refused> {
-    let (dims, strides) = (weights.dims(), weights.strides());
-    let src: &[u8] = bytemuck::cast_slice(weights.data::<f32>());
+    let (dims, strides, dtype) = (weights.dims(), weights.strides(), weights.dtype());
+    let src = weights.bytes();
     // oneDNN counts a view to the end of its last row, which may be beyond the end of the storage.
     if is_nested(dims, strides) {
-        let from = Spec::Strided { dims, strides, dtype: DType::F32 }.describe()?;
+        let from = Spec::Strided { dims, strides, dtype }.describe()?;
         if from.size_bytes() <= src.len() {
             return packed(&from, src, to);
         }
     }
-    let dense = weights.to_vec::<f32>()?;
     let strides = MemoryFormat::Contiguous.strides("pack", dims)?;
-    let from = Spec::Strided { dims, strides: &strides, dtype: DType::F32 }.describe()?;
-    packed(&from, bytemuck::cast_slice(&dense), to)
+    let mut dense = StridedTensor::for_result("pack", Dims::from_slice(dims), strides, dtype)?;
+    elementwise::copy_into("pack", &mut dense, weights)?;
+    let from = Spec::Strided { dims, strides: &strides, dtype }.describe()?;
+    packed(&from, dense.bytes(), to)
 }
 
 /// Whether each dimension's stride covers all that is inside it, including the gap behind its last element. oneDNN treats all
@@ -74,6 +75,7 @@ fn create(from: &MemoryDesc, to: &MemoryDesc) -> Result<Executable, Refused> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::DType;
     use crate::Dims;
     use crate::layout::blocked::Layout;
     use crate::onednn::memory::format_tag;

@@ -70,6 +70,8 @@ impl DTypeTuple {
         }
         match &schema.outputs.get(i)?.dtype {
             OutputDType::Fixed(dtype) => Some(std::slice::from_ref(dtype)),
+            // The kernel reads it.
+            OutputDType::Stated(_) => None,
             OutputDType::Like(name) => {
                 let (i, spec) = schema.tensors().enumerate().find(|(_, spec)| spec.name == *name)?;
                 self.operand(i, spec)

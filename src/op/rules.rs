@@ -141,6 +141,8 @@ pub enum OutputDType {
     Like(&'static str),
     /// Always this one.
     Fixed(DType),
+    /// The one that the parameter of this name says.
+    Stated(&'static str),
 }
 
 /// One result of an op.
@@ -162,6 +164,11 @@ pub const fn output_like(name: &'static str, arg: &'static str) -> OutputSpec {
 /// A result that always has this dtype.
 pub const fn output_of(name: &'static str, dtype: DType) -> OutputSpec {
     OutputSpec { name, dtype: OutputDType::Fixed(dtype), is_list: false }
+}
+
+/// A result with the dtype that the parameter `param` names.
+pub const fn output_stated(name: &'static str, param: &'static str) -> OutputSpec {
+    OutputSpec { name, dtype: OutputDType::Stated(param), is_list: false }
 }
 
 /// Any number of results with the dtype of the argument `arg`.
@@ -203,12 +210,13 @@ impl std::fmt::Display for Ranks {
 }
 
 impl std::fmt::Display for OutputSpec {
-    /// `dst [as x]`, `indices [s32]`, `list of dst [as x]`.
+    /// `dst [as x]`, `indices [s32]`, `list of dst [as x]`, `dst [the dtype]`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let list = if self.is_list { "list of " } else { "" };
         match self.dtype {
             OutputDType::Like(arg) => write!(f, "{list}{} [as {arg}]", self.name),
             OutputDType::Fixed(dtype) => write!(f, "{list}{} [{dtype}]", self.name),
+            OutputDType::Stated(param) => write!(f, "{list}{} [the {param}]", self.name),
         }
     }
 }

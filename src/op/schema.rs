@@ -8,7 +8,9 @@ use crate::key::DispatchKey;
 use crate::layout::blocked::Layout;
 use crate::op::args::Arg;
 use crate::op::facts::{Facts, MultiplyAdds, Packing, PostOpWord, Sharing, WeightsRole};
-pub use crate::op::rules::{DTypes, OutputDType, OutputSpec, Ranks, output_like, output_list, output_of};
+pub use crate::op::rules::{
+    DTypes, OutputDType, OutputSpec, Ranks, output_like, output_list, output_of, output_stated,
+};
 use crate::weights_kind::WeightsKind;
 
 /// The kind of an argument, with its default.

@@ -1,9 +1,11 @@
 //! What is known of an op with its parameters ([`facts`](crate::dispatch::facts)).
 
 use super::BoundOp;
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::op::facts::{CallSizes, WeightsRole};
 use crate::op::param_value::ParamValue;
+use crate::op::rules::OutputDType;
 
 impl BoundOp {
     /// The op that gives a tensor other sizes, of as many elements. It shares the storage, so the operand's strides must allow it.
@@ -40,6 +42,24 @@ impl BoundOp {
     /// Which of the inputs is the bias that goes with the weights.
     pub fn bias(&self) -> Option<usize> {
         self.of_role(WeightsRole::Bias)
+    }
+
+    /// The op that gives the same numbers with this dtype, [`to_dtype`](crate::ops::to_dtype).
+    ///
+    /// ```
+    /// use blocktensor::{BoundOp, DType};
+    /// assert!(BoundOp::cast(DType::BF16).is_cast());
+    /// assert!(!BoundOp::new("relu", &["x"], &[])?.is_cast());
+    /// # Ok::<(), blocktensor::Error>(())
+    /// ```
+    pub fn cast(dtype: DType) -> BoundOp {
+        let op = &crate::ops::TO_DTYPE;
+        BoundOp::of(op, &["x"], &[("dtype", dtype.name().into())]).expect("its own parameters")
+    }
+
+    /// Whether the op gives the same numbers with the dtype that a parameter names.
+    pub fn is_cast(&self) -> bool {
+        matches!(self.registered().schema().outputs, [one] if matches!(one.dtype, OutputDType::Stated(_)))
     }
 
     fn of_role(&self, role: WeightsRole) -> Option<usize> {

@@ -48,6 +48,8 @@ pub use norm::layer_norm::layer_norm;
 pub use norm::local_response_norm::{LocalResponseNorm, local_response_norm};
 pub use pointwise::binary::*;
 pub use pointwise::dropout::{dropout, feature_dropout};
+pub(crate) use pointwise::to_dtype::TO_DTYPE;
+pub use pointwise::to_dtype::to_dtype;
 pub use pointwise::unary::*;
 pub use pool::adaptive::{
     adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d, adaptive_max_pool1d, adaptive_max_pool2d,
@@ -85,6 +87,7 @@ const ALL: &[&[&Op]] = &[
     shape::split::OPS,
     conv::OPS,
     pointwise::dropout::OPS,
+    pointwise::to_dtype::OPS,
     shape::flip::OPS,
     norm::group_norm::OPS,
     index::cumsum::OPS,

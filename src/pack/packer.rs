@@ -7,6 +7,7 @@ use crate::layout::memory_format::MemoryFormat;
 use crate::op::Value;
 use crate::op::facts::Packing;
 use crate::operator::{BoundOp, Operator};
+use crate::tensor::any::{Operand, check_f32};
 use crate::tensor::desc::TensorDesc;
 use crate::tensor::strided::StridedTensor;
 
@@ -127,6 +128,20 @@ impl<'a> WeightsPacker<'a> {
         }
     }
 
+    /// The name of the kernel that packing for such a source would take. Nothing is packed.
+    ///
+    /// # Errors
+    /// As [`pack_for`](Self::pack_for); `UnsupportedDType` for a linear layer unless f32.
+    pub fn implementation_for(&self, x: &TensorDesc) -> Result<String> {
+        match self.packing {
+            Packing::Conv => self.conv()?.implementation_for(&source(x)?),
+            Packing::Linear | Packing::Matrix => {
+                check_f32(self.op.op(), "x", x.without_elements().tensor_ref(), "the kernel takes f32")?;
+                Ok("linear".to_string())
+            }
+        }
+    }
+
     fn conv(&self) -> Result<AnyConvPacker> {
         let params =
             self.op.params().filter(|(name, _)| *name != ALGORITHM || matches!(self.how, How::AsAsked));
@@ -173,8 +188,9 @@ impl BoundOp {
 }
 
 fn source(x: &TensorDesc) -> Result<Source> {
-    match x.layout() {
+    let source = match x.layout() {
         Some(layout) => Source::blocked(x.dims(), layout),
         None => Source::strided(x.dims(), MemoryFormat::of_dense(x.dims(), x.strides().unwrap_or_default())),
-    }
+    };
+    source.map(|source| source.dtype(x.dtype()))
 }

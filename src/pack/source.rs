@@ -114,6 +114,19 @@ impl Source {
         self
     }
 
+    /// The same source, of elements of another dtype.
+    ///
+    /// ```
+    /// use blocktensor::{DType, Layout, Source};
+    /// let source = Source::blocked(&[1, 64, 56, 56], &Layout::NCHW16C)?.dtype(DType::BF16);
+    /// assert!(source.to_string().contains("bf16"));
+    /// # Ok::<(), blocktensor::Error>(())
+    /// ```
+    pub fn dtype(mut self, dtype: DType) -> Source {
+        self.dtype = dtype;
+        self
+    }
+
     /// Sizes, in logical order.
     pub fn dims(&self) -> &[usize] {
         &self.dims

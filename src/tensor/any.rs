@@ -114,15 +114,20 @@ pub(crate) fn check_f32(
     t: TensorRef<'_>,
     rule: &'static str,
 ) -> Result<()> {
-    if t.dtype() != DType::F32 {
-        fail!(
-            UnsupportedDType,
-            op,
-            name,
-            t.describe(),
-            rule,
-            Text::from("convert it with ") + Call::ToDType("f32")
-        );
+    check_dtype(op, name, t, DType::F32, rule)
+}
+
+/// Refuses a tensor of another dtype.
+pub(crate) fn check_dtype(
+    op: &'static str,
+    name: &'static str,
+    t: TensorRef<'_>,
+    wanted: DType,
+    rule: &'static str,
+) -> Result<()> {
+    if t.dtype() != wanted {
+        let remedy = Text::from("convert it with ") + Call::ToDType(wanted.name());
+        fail!(UnsupportedDType, op, name, t.describe(), rule, remedy);
     }
     Ok(())
 }

@@ -110,7 +110,12 @@ impl BlockedTensor {
     /// # Panics
     /// If another tensor shares the storage: this is for new results only.
     pub(crate) fn storage_bytes_mut(&mut self) -> &mut [u8] {
-        Buffer::exclusive(&mut self.storage).expect("a result that was just made").as_bytes_mut()
+        self.bytes_mut().expect("a result that was just made")
+    }
+
+    /// As [`storage_bytes`](Self::storage_bytes); `None` while another tensor shares the storage.
+    pub(crate) fn bytes_mut(&mut self) -> Option<&mut [u8]> {
+        Some(Buffer::exclusive(&mut self.storage)?.as_bytes_mut())
     }
 
     /// Sizes, in logical order.

@@ -5,9 +5,12 @@ use half::{bf16, f16};
 use super::blocked::BlockedTensor;
 use super::strided::StridedTensor;
 use crate::dtype::{DType, Element};
-use crate::elementwise::map1;
+use crate::elementwise::{MapDestination, map1_to};
 use crate::error::Result;
 use crate::layout::dims::Dims;
+use crate::math;
+use crate::tensor::any::TensorMut;
+use crate::tensor::result_format::FormatRule;
 
 /// A number as another type: the `as` conversion, with f16 and bf16 converted by way of f32.
 trait As<T> {
@@ -30,43 +33,68 @@ macro_rules! casts {
 casts!(f32, u8, i8, i32 => [f32, u8, i8, i32]);
 
 macro_rules! halves {
-    ($($half:ty: $($plain:ty)*;)*) => {$(
+    ($($half:ty, $widen:path, $round:path: $($plain:ty)*;)*) => {$(
         $(
             impl As<$plain> for $half {
                 #[inline(always)]
                 fn cast(self) -> $plain {
-                    self.to_f32() as $plain
+                    $widen(self) as $plain
                 }
             }
             impl As<$half> for $plain {
                 #[inline(always)]
                 fn cast(self) -> $half {
-                    <$half>::from_f32(self as f32)
+                    $round(self as f32)
                 }
             }
         )*
         impl As<bf16> for $half {
             #[inline(always)]
             fn cast(self) -> bf16 {
-                bf16::from_f32(self.to_f32())
+                math::to_bf16($widen(self))
             }
         }
         impl As<f16> for $half {
             #[inline(always)]
             fn cast(self) -> f16 {
-                f16::from_f32(self.to_f32())
+                f16::from_f32($widen(self))
             }
         }
     )*};
 }
 halves! {
-    bf16: f32 u8 i8 i32;
-    f16: f32 u8 i8 i32;
+    bf16, math::widen, math::to_bf16: f32 u8 i8 i32;
+    f16, f16::to_f32, f16::from_f32: f32 u8 i8 i32;
 }
 
-fn cast(x: &StridedTensor, to: DType) -> Result<StridedTensor> {
-    fn typed<A: Element + As<B>, B: Element>(x: &StridedTensor) -> Result<StridedTensor> {
-        map1("to_dtype", x, |a: A| -> B { a.cast() })
+/// Writes the numbers of `x` as the elements of a result.
+pub(crate) fn cast_to(op: &'static str, dst: &mut StridedTensor, x: &StridedTensor) -> Result<()> {
+    cast(op, dst.dtype(), TensorMut::Strided(dst), x)
+}
+
+/// As [`cast_to`], for tensors of one layout.
+pub(crate) fn cast_blocked_to(op: &'static str, dst: &mut BlockedTensor, x: &BlockedTensor) -> Result<()> {
+    // Zero is zero in every dtype, so the padding is converted with the rest.
+    let elements = x.bytes() / x.dtype().size_bytes();
+    let all = x.storage_view(op, Dims::from_slice(&[elements]))?;
+    cast(op, dst.dtype(), TensorMut::Blocked(dst), &all)
+}
+
+fn cast(op: &'static str, to: DType, dst: TensorMut<'_>, x: &StridedTensor) -> Result<()> {
+    fn typed<A: Element + As<B>, B: Element>(
+        op: &'static str,
+        dst: TensorMut<'_>,
+        x: &StridedTensor,
+    ) -> Result<()> {
+        let to = match dst {
+            TensorMut::Strided(t) => MapDestination::<B>::of_result(t),
+            TensorMut::Blocked(t) => {
+                let elements = t.data_mut::<B>().expect("a result that nobody else uses");
+                MapDestination::dense(op, x.dims, elements, None)?
+            }
+            TensorMut::Opaque(_) => unreachable!("a result of our own"),
+        };
+        map1_to(op, to, x, |a: A| -> B { a.cast() })
     }
     macro_rules! by_type {
         ($($from:ident $a:ty),*) => {
@@ -76,12 +104,12 @@ fn cast(x: &StridedTensor, to: DType) -> Result<StridedTensor> {
         };
         (@ $a:ty) => {
             match to {
-                DType::F32 => typed::<$a, f32>(x),
-                DType::BF16 => typed::<$a, bf16>(x),
-                DType::F16 => typed::<$a, f16>(x),
-                DType::U8 => typed::<$a, u8>(x),
-                DType::S8 => typed::<$a, i8>(x),
-                DType::S32 => typed::<$a, i32>(x),
+                DType::F32 => typed::<$a, f32>(op, dst, x),
+                DType::BF16 => typed::<$a, bf16>(op, dst, x),
+                DType::F16 => typed::<$a, f16>(op, dst, x),
+                DType::U8 => typed::<$a, u8>(op, dst, x),
+                DType::S8 => typed::<$a, i8>(op, dst, x),
+                DType::S32 => typed::<$a, i32>(op, dst, x),
             }
         };
     }
@@ -102,7 +130,9 @@ impl StridedTensor {
         if dtype == self.dtype() {
             return Ok(self.clone());
         }
-        cast(self, dtype)
+        let mut dst = FormatRule::ElementWise.empty_result("to_dtype", &[self], &self.dims, dtype)?;
+        cast_to("to_dtype", &mut dst, self)?;
+        Ok(dst)
     }
 }
 
@@ -115,9 +145,8 @@ impl BlockedTensor {
         if dtype == self.dtype() {
             return Ok(self.clone());
         }
-        // Zero is zero in every dtype, so the padding is converted with the rest.
-        let elements = self.bytes() / self.dtype().size_bytes();
-        let all = cast(&self.storage_view("to_dtype", Dims::from_slice(&[elements]))?, dtype)?;
-        Ok(BlockedTensor { storage: all.storage, dims: self.dims, layout: self.layout, dtype })
+        let mut dst = BlockedTensor::for_result("to_dtype", &self.dims, &self.layout, dtype)?;
+        cast_blocked_to("to_dtype", &mut dst, self)?;
+        Ok(dst)
     }
 }

@@ -2,7 +2,7 @@
 
 pub mod any;
 pub mod blocked;
-mod cast;
+pub(crate) mod cast;
 pub mod desc;
 mod desc_text;
 mod display;

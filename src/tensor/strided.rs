@@ -250,11 +250,14 @@ impl StridedTensor {
     /// # Panics
     /// If another tensor shares the storage.
     pub(crate) fn result_bytes(&mut self) -> &mut [u8] {
+        self.bytes_mut().expect("a result that nobody else uses")
+    }
+
+    /// The bytes of the view's elements; `None` while another tensor shares the storage.
+    pub(crate) fn bytes_mut(&mut self) -> Option<&mut [u8]> {
         let (elem, place) = (self.dtype.size_bytes(), self.place());
         let place = place.start.saturating_mul(elem)..place.end.saturating_mul(elem);
-        let all =
-            Buffer::exclusive(&mut self.storage).expect("a result that nobody else uses").as_bytes_mut();
-        all.get_mut(place).unwrap_or(&mut [])
+        Some(Buffer::exclusive(&mut self.storage)?.as_bytes_mut().get_mut(place).unwrap_or(&mut []))
     }
 
     /// As [`result_bytes`](Self::result_bytes), as elements.

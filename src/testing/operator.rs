@@ -7,6 +7,7 @@ use crate::dispatch::{self, DispatchKey, Op, Value};
 use crate::error::{Error, Result};
 use crate::layout::memory_format::MemoryFormat;
 use crate::ledger;
+use crate::op::Arg;
 use crate::operator::{BoundOp, Operator};
 use crate::scratchpad::Scratchpad;
 use crate::tensor::any::{Operand, Tensor, TensorRef};
@@ -100,6 +101,15 @@ fn compare_outputs(op: &Op, values: &[(&str, Value)], results: &[Tensor]) -> Opt
         let wanted = match output.dtype {
             OutputDType::Like(name) => dtype_of(name),
             OutputDType::Fixed(dtype) => Some(dtype),
+            OutputDType::Stated(param) => {
+                let given = values.iter().find(|(given, _)| *given == param);
+                let default = schema.args.iter().find(|arg| arg.name == param).map(|arg| arg.kind.default());
+                match (given, default) {
+                    (Some((_, Value::Str(name))), _) => name.parse().ok(),
+                    (None, Some(Arg::Str(name))) => name.parse().ok(),
+                    _ => None,
+                }
+            }
         };
         let got = result.tensor_ref().dtype();
         let by_kernel = || {

@@ -1,6 +1,6 @@
 //! The list of implementations of an op: dtypes of operands and results together, the machine, and quantisation choose one.
 
-use blocktensor::DType::{BF16, F32, S8, S32, U8};
+use blocktensor::DType::{BF16, F16, F32, S8, S32, U8};
 use blocktensor::MemoryFormat::Contiguous;
 use blocktensor::dispatch::{
     self, Args, DTypeTuple, DispatchKey, Engine, Isa, Kernel, KernelResult, Op, Registrar, Results, Schema,
@@ -78,9 +78,12 @@ fn dtypes_of_operands_and_results_choose_together() {
             assert!(c.rule.ends_with(rule) && c.remedy.contains("to_dtype"), "{e}");
         }
         // Dtypes that none takes.
-        let e = call(&zeros(&[2, 2], BF16), &b).unwrap_err();
-        assert!(matches!(e, Error::UnsupportedDType(_)) && e.to_string().contains("takes f32, u8"), "{e}");
-        let e = call(&a, &zeros(&[2, 2], BF16)).unwrap_err();
+        let e = call(&zeros(&[2, 2], F16), &b).unwrap_err();
+        assert!(
+            matches!(e, Error::UnsupportedDType(_)) && e.to_string().contains("takes f32, bf16, u8"),
+            "{e}"
+        );
+        let e = call(&a, &zeros(&[2, 2], F16)).unwrap_err();
         assert!(matches!(e, Error::UnsupportedDType(_)) && e.to_string().contains("takes s8;"), "{e}");
         // Another result is another implementation. Shorter lists stand for what the schema states.
         let tuple =

@@ -1,6 +1,7 @@
 //! Mirrors src/ops.
 
 mod as_pytorch;
+mod bf16;
 mod binary;
 mod cat;
 mod conv;

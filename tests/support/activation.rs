@@ -56,7 +56,7 @@ fn with_gaps(x: &StridedTensor) -> StridedTensor {
     StridedTensor::from_slice(&data, &dims).unwrap().narrow(rank, 0, 1).unwrap().squeeze_axis(rank).unwrap()
 }
 
-/// The elements of a result in row-major order; s32 and u8 become f32. Fails if a padding lane is not zero.
+/// The elements of a result in row-major order, as f32. Fails if a padding lane is not zero.
 #[track_caller]
 pub fn elements(t: &Tensor) -> Vec<f32> {
     let strided = match t {
@@ -70,7 +70,7 @@ pub fn elements(t: &Tensor) -> Vec<f32> {
     match strided.dtype() {
         DType::S32 => strided.to_vec::<i32>().unwrap().into_iter().map(|v| v as f32).collect(),
         DType::U8 => strided.to_vec::<u8>().unwrap().into_iter().map(f32::from).collect(),
-        _ => strided.to_vec::<f32>().unwrap(),
+        _ => strided.to_dtype(DType::F32).unwrap().to_vec::<f32>().unwrap(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use blocktensor_graph::{Layouts, Pass};
+use blocktensor_graph::{Layouts, Pass, Precision};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 
@@ -73,6 +73,10 @@ pub struct Planning {
     /// Keep convolutions to the direct algorithm. Without it, measured layouts also measure Winograd's, which rounds otherwise.
     #[arg(long)]
     pub exact: bool,
+    /// The type in which ops compute that have kernels for it; the rest stays f32, and casts are steps of the plan. bf16 has 8 bits of
+    /// precision, and its convolutions need AVX512_BF16 [default: f32].
+    #[arg(long, value_parser = precisions())]
+    pub precision: Option<Precision>,
     /// How large packed weights may become, as a multiple of the plain ones: measured layouts may transform weights ahead
     /// [default: 1.25].
     #[arg(long, value_name = "TIMES", value_parser = growth, allow_negative_numbers = true)]
@@ -310,6 +314,11 @@ fn named<T: Copy>(all: &[T], name: impl Fn(T) -> &'static str, given: &str) -> T
 fn layouts() -> impl TypedValueParser<Value = Layouts> {
     PossibleValuesParser::new(Layouts::ALL.map(Layouts::name))
         .map(|s| named(&Layouts::ALL, Layouts::name, &s))
+}
+
+fn precisions() -> impl TypedValueParser<Value = Precision> {
+    PossibleValuesParser::new(Precision::ALL.map(Precision::name))
+        .map(|s| named(&Precision::ALL, Precision::name, &s))
 }
 
 fn passes() -> impl TypedValueParser<Value = Pass> {

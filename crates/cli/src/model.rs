@@ -140,6 +140,7 @@ fn packed(model: &Model, planning: &Planning) -> Result<Plan> {
         ("--size", !model.sizes.is_empty()),
         ("--outputs", !model.outputs.is_empty()),
         ("--exact", planning.exact),
+        ("--precision", planning.precision.is_some()),
         ("--weight-growth", planning.weight_growth.is_some()),
         ("--no-cache", planning.no_cache && !planning.replan),
         ("--offline", planning.offline && !planning.replan),
@@ -322,6 +323,9 @@ pub fn plan(graph: &Graph, planning: &Planning, sizes: Sizes) -> Result<Plan> {
     let mut options = PlanOptions::new(layouts).sizes(sizes).profiles(profiles(planning));
     if planning.exact {
         options = options.exact();
+    }
+    if let Some(precision) = planning.precision {
+        options = options.precision(precision);
     }
     if let Some(times) = planning.weight_growth {
         options = options.weight_growth(times);

@@ -53,6 +53,6 @@ pub use partition::{partition, schedule};
 pub use passes::{Pass, PassReport};
 pub use plan::{
     CandidateMeasurement, Errors, Layouts, Measurements, NodeMeasurement, OutputError, Plan, PlanOptions,
-    Profiles, Reorder, StepError, StepInfo, StepKind, StepTensor,
+    Precision, Profiles, Reorder, StepError, StepInfo, StepKind, StepTensor,
 };
 pub use sizes::{Dim, Misfit, Sizes};

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use blocktensor::{DType, Tensor, dispatch, memory};
 use blocktensor_cli::Progress;
 use blocktensor_graph::{
-    Constant, Dim, ElementType, Graph, Integer, Layouts, Outcome as NodeOutcome, PlanOptions, Profiles,
-    Sizes, ValueId,
+    Constant, Dim, ElementType, Graph, Integer, Layouts, Outcome as NodeOutcome, PlanOptions, Precision,
+    Profiles, Sizes, ValueId,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -39,6 +39,15 @@ fn layouts_of(op: &'static str, name: Name) -> Outcome<Layouts> {
     })
 }
 
+fn precision_of(op: &'static str, name: Name) -> Outcome<Precision> {
+    let name = name.of(op, "precision")?;
+    Precision::ALL.into_iter().find(|p| p.name() == name).ok_or_else(|| {
+        let names = Precision::ALL.map(Precision::name).join(", ");
+        let rule = format!("precisions are {names}");
+        invalid(op, "precision", format!("`{name}`"), rule, "pass one of them")
+    })
+}
+
 fn profiles_of(op: &'static str, name: Name) -> Outcome<Profiles> {
     match &*name.of(op, "profiles")? {
         "kept" => Ok(Profiles::Kept),
@@ -51,15 +60,18 @@ fn profiles_of(op: &'static str, name: Name) -> Outcome<Profiles> {
     }
 }
 
+/// The options, and the number of threads.
 fn options_of(
     op: &'static str,
     layouts: Name,
     threads: Option<Number<usize>>,
     profiles: Name,
-) -> Outcome<(Layouts, Option<usize>, Profiles)> {
+    precision: Name,
+) -> Outcome<(PlanOptions, Option<usize>)> {
     let threads = number::maybe(op, "threads", threads)?;
     check_threads(op, threads)?;
-    Ok((layouts_of(op, layouts)?, threads, profiles_of(op, profiles)?))
+    let options = PlanOptions::new(layouts_of(op, layouts)?).profiles(profiles_of(op, profiles)?);
+    Ok((options.precision(precision_of(op, precision)?), threads))
 }
 
 fn dims_of(op: &'static str, dims: &Bound<'_, PyAny>) -> Outcome<Vec<Dim>> {
@@ -264,12 +276,13 @@ impl PyModel {
     /// Plans the model: layouts, reorders, fusions, packed weights, memory. `layouts` is nchw, nhwc, blocked or measured. Measured
     /// ones also choose how convolutions compute, unless `exact` keeps them to the direct algorithm; packed weights then grow to
     /// at most `weight_growth` times the plain ones. `reorders` is the most that a run may make: measured layouts keep to it where
-    /// that is possible. Ctrl-C ends it.
+    /// that is possible. `precision` is f32 or bf16: the type in which ops compute that have kernels for it. Ctrl-C ends it.
     #[pyo3(
         signature = (*, layouts = "measured".into(), sizes = None, threads = None, profiles = "kept".into(),
-            keep_constants = false, exact = false, weight_growth = 1.25.into(), reorders = None),
+            keep_constants = false, exact = false, weight_growth = 1.25.into(), reorders = None,
+            precision = "f32".into()),
         text_signature = "($self, *, layouts='measured', sizes=None, threads=None, profiles='kept', \
-                          keep_constants=False, exact=False, weight_growth=1.25, reorders=None)"
+                          keep_constants=False, exact=False, weight_growth=1.25, reorders=None, precision='f32')"
     )]
     #[allow(clippy::too_many_arguments)]
     fn plan(
@@ -283,10 +296,11 @@ impl PyModel {
         exact: bool,
         weight_growth: Number<f64>,
         reorders: Option<Number<usize>>,
+        precision: Name,
     ) -> PyResult<PyPlan> {
         let (op, graph) = ("plan", self.graph());
         let checked = || {
-            let options = options_of(op, layouts, threads, profiles)?;
+            let options = options_of(op, layouts, threads, profiles, precision)?;
             let growth = weight_growth.of(op, "weight_growth")?;
             if growth.is_nan() {
                 let (got, rule) = ("nan".to_string(), "it is a number of times".to_string());
@@ -295,11 +309,10 @@ impl PyModel {
             let reorders = number::maybe(op, "reorders", reorders)?;
             Ok((options, sizes_of(op, sizes)?, growth, reorders))
         };
-        let ((layouts, threads, profiles), sizes, weight_growth, reorders) =
-            checked().map_err(|e| e.raise(py))?;
+        let ((options, threads), sizes, weight_growth, reorders) = checked().map_err(|e| e.raise(py))?;
         released(py, op, || {
             let signals = Signals::new();
-            let options = PlanOptions::new(layouts).sizes(sizes).profiles(profiles);
+            let options = options.sizes(sizes);
             let options = if keep_constants { options.keep_constants() } else { options };
             let options = if exact { options.exact() } else { options }.weight_growth(weight_growth);
             let options = match reorders {
@@ -309,7 +322,7 @@ impl PyModel {
             let asked = signals.clone();
             let options = options.stop_if(move || asked.stop());
             // Only on a terminal, and only if it takes more than a second.
-            let _progress = (layouts == Layouts::Measured).then(|| Progress::start("measuring layouts"));
+            let _progress = options.measures().then(|| Progress::start("measuring layouts"));
             let plan = signals.end(on_threads(op, threads, || Ok(graph.plan(&options)?)))?;
             Ok(PyPlan { plan: Arc::new(plan), threads })
         })
@@ -334,8 +347,9 @@ pub(crate) fn check_options(
     layouts: Name,
     threads: Option<Number<usize>>,
     profiles: Name,
+    precision: Name,
 ) -> PyResult<()> {
-    options_of("plan", layouts, threads, profiles).map(|_| ()).map_err(|e| e.raise(py))
+    options_of("plan", layouts, threads, profiles, precision).map(|_| ()).map_err(|e| e.raise(py))
 }
 
 /// The nodes that run as one plan each, and those that stay with PyTorch, each alone, in an order in which all can run.

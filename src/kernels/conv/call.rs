@@ -6,12 +6,14 @@ use super::implementation::{
 };
 use super::weights::{PlainWeights, output_first, pack, repack};
 use super::{Algorithm, ConvGeometry, ConvParams, implementations, kind_of};
+use crate::dtype::DType;
 use crate::error::{self, Complaint, Error, Result, Text, Unsupported, fail};
 use crate::key::DispatchKey;
 use crate::layout::blocked::Layout;
 use crate::layout::either::SourceLayout;
 use crate::layout::memory_format::MemoryFormat;
 use crate::op::kernel::Engine;
+use crate::op::lookup::convert;
 use crate::op::params::Params;
 use crate::op::results::Stop;
 use crate::op::{Args, KernelResult, Results};
@@ -34,6 +36,7 @@ pub(crate) fn on(engine: Engine, args: &Args<'_>, results: &mut Results<'_>) -> 
 /// A call's operands and parameters, checked.
 struct Call<'a> {
     g: ConvGeometry,
+    types: ConvTypes,
     bias: Option<&'a StridedTensor>,
     residual: Option<TensorRef<'a>>,
     channel: &'a [TensorRef<'a>],
@@ -52,9 +55,11 @@ impl<'a> Call<'a> {
         let x = args.tensor(0)?;
         let g = ConvGeometry::new(args.op(), spatial, x.dims(), weights, bias_dims, &numbers)?;
         let (residual, channel) = (args.optional_tensor(3)?, args.tensors(4)?);
-        check_operands(args.op(), &params.post_ops, &g.dst_dims(), residual, channel)?;
+        let types = ConvTypes::all_of(x.dtype());
+        check_operands(args.op(), &params.post_ops, (&g.dst_dims(), types.dst), residual, channel)?;
         Ok(Call {
             g,
+            types,
             bias,
             residual,
             channel,
@@ -67,7 +72,7 @@ impl<'a> Call<'a> {
     fn problem<'p>(&'p self, src: SourceLayout, weights: Option<&'p Layout>) -> Problem<'p> {
         Problem {
             g: &self.g,
-            types: ConvTypes::F32,
+            types: self.types,
             src,
             dst: src,
             weights,
@@ -76,6 +81,11 @@ impl<'a> Call<'a> {
             allow_reference: self.allow_reference,
             threads: current_threads(),
         }
+    }
+
+    /// Whether each engine computes with these dtypes, so that another one may follow.
+    fn is_for_all_engines(&self) -> bool {
+        self.types == ConvTypes::F32
     }
 
     /// The first kernel of the engine that computes the call.
@@ -98,19 +108,28 @@ impl<'a> Call<'a> {
             }
         }
         // Another engine comes next.
-        if engine != Engine::Rust {
+        if engine != Engine::Rust && self.is_for_all_engines() {
             return Err(Stop::Declined);
         }
         Err(self.refused(args, why).into())
     }
 
     fn refused(&self, args: &Args<'_>, why: Refusal) -> Error {
+        let in_f32 = || {
+            let way = || convert(DType::F32) + ", or pass x in channels-last or in blocks of 16 channels";
+            (!self.is_for_all_engines()).then(way)
+        };
         match why {
+            Refusal::OtherKinds if !self.is_for_all_engines() && self.algorithm != Algorithm::Direct => {
+                let (got, rule) = (format!("`{}`", self.algorithm), "it computes in f32");
+                let remedy = "write `direct`, or pass f32";
+                Error::InvalidArgument(Complaint::new(self.g.op, "algorithm", got, rule, remedy))
+            }
             Refusal::Misfit { rule, remedy } => {
                 let got = format!("`{}`", self.algorithm);
                 Error::InvalidArgument(Complaint::new(self.g.op, "algorithm", got, rule, remedy))
             }
-            Refusal::Engine(reason) => args.unsupported(reason, None),
+            Refusal::Engine(reason) => args.unsupported(reason, in_f32()),
             Refusal::OtherKinds | Refusal::Layout => {
                 let layout = args.tensor(0).map_or(String::new(), TensorRef::layout_name);
                 args.unsupported(Unsupported::Layout { layout }, Some(other_layout(self.g.input.len() + 2)))
@@ -201,10 +220,12 @@ fn checked<'a>(args: &Args<'a>) -> Result<(Call<'a>, &'a BlockedTensor, &'a Bloc
 fn blocked(engine: Engine, args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (call, x, w) = checked(args)?;
     let (g, location) = (&call.g, args.location());
-    let problem = call.problem(SourceLayout::Blocked(*x.layout()), Some(w.layout()));
+    // Layouts of weights with names are for f32: of others the kernel chooses its own.
+    let stated = (call.types == ConvTypes::F32).then_some(w.layout());
+    let problem = call.problem(SourceLayout::Blocked(*x.layout()), stated);
     let dims = g.dst_dims();
     let empty = dims.contains(&0);
-    if engine != Engine::Rust {
+    if engine != Engine::Rust && call.is_for_all_engines() {
         if empty || call.algorithm != Algorithm::Direct {
             return Err(Stop::Declined);
         }
@@ -223,10 +244,10 @@ fn blocked(engine: Engine, args: &Args<'_>, results: &mut Results<'_>) -> Kernel
         return Ok(());
     }
     let repacked;
-    let weights = if kernel.takes(w.layout()) {
+    let weights = if stated.is_some() && kernel.takes(w.layout()) {
         w.storage_bytes()
     } else {
-        repacked = repack(&*kernel, g, w, location)?;
+        repacked = repack(&*kernel, g, w, call.types.weights, location)?;
         repacked.bytes()
     };
     let bias = call.bias.map(StridedTensor::values).transpose()?;
@@ -261,11 +282,15 @@ fn strided(engine: Engine, args: &Args<'_>, results: &mut Results<'_>) -> Kernel
     let format = MemoryFormat::of_dense(&g.dst_dims(), desc.strides().unwrap_or(&[]));
     let problem = call.problem(SourceLayout::Strided(format), None);
     let empty = g.dst_dims().contains(&0);
-    if engine != Engine::Rust {
+    if engine != Engine::Rust && call.is_for_all_engines() {
         if empty || call.algorithm != Algorithm::Direct {
             return Err(Stop::Declined);
         }
         results.describe(&desc)?;
+    }
+    if empty && !call.is_for_all_engines() {
+        results.strided_as(desc)?;
+        return Ok(());
     }
     let kernel = call.kernel(engine, args, &problem)?;
     let scratchpad = results.scratchpad(kernel.scratchpad_bytes())?;
@@ -282,7 +307,7 @@ fn strided(engine: Engine, args: &Args<'_>, results: &mut Results<'_>) -> Kernel
         Some(TensorRef::Strided(r)) => Some(dense(r)?),
         _ => None,
     };
-    let weights = pack(&*kernel, &PlainWeights::new(g, &w), location)?;
+    let weights = pack(&*kernel, &PlainWeights::new(g, &w), call.types.weights, location)?;
     let bias = call.bias.map(StridedTensor::values).transpose()?;
     let channel = channel_values(call.channel)?;
     let operands = ConvOperands {
@@ -293,6 +318,5 @@ fn strided(engine: Engine, args: &Args<'_>, results: &mut Results<'_>) -> Kernel
         location,
     };
     let layouts = || format!("{} -> {format}", x.format_name());
-    let bytes = bytemuck::cast_slice_mut(dst.result_data::<f32>());
-    Ok(run(&*kernel, (g.op, args.key()), layouts, &operands, bytes, scratchpad)?)
+    Ok(run(&*kernel, (g.op, args.key()), layouts, &operands, dst.result_bytes(), scratchpad)?)
 }

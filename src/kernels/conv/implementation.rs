@@ -27,7 +27,14 @@ pub(crate) struct ConvTypes {
 }
 
 impl ConvTypes {
-    pub const F32: ConvTypes = ConvTypes { src: DType::F32, weights: DType::F32, dst: DType::F32 };
+    pub const F32: ConvTypes = ConvTypes::all_of(DType::F32);
+    #[cfg_attr(not(feature = "onednn"), allow(dead_code))]
+    pub const BF16: ConvTypes = ConvTypes::all_of(DType::BF16);
+
+    /// Source, weights and result of one dtype.
+    pub const fn all_of(dtype: DType) -> ConvTypes {
+        ConvTypes { src: dtype, weights: dtype, dst: dtype }
+    }
 }
 
 /// What is to be computed: all that decides which implementations can, and what they prepare.
@@ -173,7 +180,7 @@ pub(crate) trait ConvKernel: Send + Sync {
         false
     }
 
-    /// A copy of plain weights in the order in which it reads them.
+    /// A copy of plain weights in the order and the dtype in which it reads them.
     fn order(&self, weights: &PlainWeights<'_>) -> Result<Arc<Buffer>>;
 
     /// Weights in its order as plain ones: dense and row-major, groups apart.

@@ -73,10 +73,11 @@ pub(crate) fn output_first(
     w.as_strided(&dims, &strides, w.offset())?.transpose(1, 2)
 }
 
-/// Plain weights as a kernel reads them: all elements, in its order. A copy is in the ledger.
+/// Plain weights as a kernel reads them, of this dtype: all elements, in its order. A copy is in the ledger.
 pub(crate) fn pack(
     kernel: &dyn ConvKernel,
     w: &PlainWeights<'_>,
+    dtype: DType,
     location: &'static Location<'static>,
 ) -> Result<StridedTensor> {
     if kernel.takes_row_major() {
@@ -85,7 +86,7 @@ pub(crate) fn pack(
     }
     let (from, to, source) = (w.tensor.format_name(), kernel.weights_name()?, w.tensor.storage.id());
     let (way, bytes) = ((&from as &dyn Display, &to as &dyn Display), kernel.weight_bytes());
-    moved(w.op, &w.dims, way, bytes, source, location, || in_order(w.op, kernel.order(w)?, w.tensor.dtype()))
+    moved(w.op, &w.dims, way, bytes, source, location, || in_order(w.op, kernel.order(w)?, dtype))
 }
 
 /// Blocked weights as a kernel reads them that does not take them as they lie; in the ledger as one packing.
@@ -93,6 +94,7 @@ pub(crate) fn repack(
     kernel: &dyn ConvKernel,
     g: &ConvGeometry,
     w: &BlockedTensor,
+    dtype: DType,
     location: &'static Location<'static>,
 ) -> Result<StridedTensor> {
     let to = kernel.weights_name()?;
@@ -100,10 +102,10 @@ pub(crate) fn repack(
     moved(g.op, w.dims(), way, bytes, 0, location, || {
         let dims = g.weight_dims();
         let strides = MemoryFormat::Contiguous.strides(g.op, &dims)?;
-        let mut plain = StridedTensor::for_result(g.op, dims, strides, DType::F32)?;
-        let bytes = bytemuck::cast_slice_mut(plain.result_data::<f32>());
-        reorder::blocked_to_strided(size_of::<f32>(), w.storage_bytes(), w.layout(), &dims, &strides, bytes);
-        in_order(g.op, kernel.order(&PlainWeights::new(g, &plain))?, w.dtype())
+        let mut plain = StridedTensor::for_result(g.op, dims, strides, w.dtype())?;
+        let (size, bytes) = (w.dtype().size_bytes(), plain.result_bytes());
+        reorder::blocked_to_strided(size, w.storage_bytes(), w.layout(), &dims, &strides, bytes);
+        in_order(g.op, kernel.order(&PlainWeights::new(g, &plain))?, dtype)
     })
 }
 

@@ -9,16 +9,22 @@ pub use params::{
 
 pub use crate::kernels::conv::Algorithm;
 
+#[cfg(feature = "onednn")]
+use crate::dtype::DType::{BF16, F32};
 use crate::error::Result;
 use crate::kernels::conv::{ConvParams, call, geometry};
 use crate::key::DispatchKey;
 use crate::op::args::ArgList;
 use crate::op::facts::{self, CallSizes, Packing};
 use crate::op::kernel::{Engine, KernelFn};
+#[cfg(feature = "onednn")]
+use crate::op::lookup::DTypeTuple;
 use crate::op::params::{Params, with_params};
 use crate::op::schema::{data, optional_data, optional_param, param_list};
 use crate::op::{Arg, ArgSpec, Implementation, Kernel, Op, Schema};
 
+#[cfg(feature = "onednn")]
+use crate::simd::Isa;
 use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::strided::StridedTensor;
 
@@ -112,6 +118,10 @@ const IMPLEMENTATIONS: &[Implementation] = &[
     (DispatchKey::STRIDED, ONEDNN),
     #[cfg(feature = "onednn")]
     (DispatchKey::BLOCKED, ONEDNN),
+    #[cfg(feature = "onednn")]
+    (DispatchKey::STRIDED, ONEDNN_BF16),
+    #[cfg(feature = "onednn")]
+    (DispatchKey::BLOCKED, ONEDNN_BF16),
     (DispatchKey::STRIDED, RUST),
     (DispatchKey::BLOCKED, RUST),
 ];
@@ -119,6 +129,12 @@ const IMPLEMENTATIONS: &[Implementation] = &[
 #[cfg(feature = "onednn")]
 const ONEDNN: Kernel =
     kernel(&|args, results| call::on(Engine::OneDnn, args, results)).with_engine(Engine::OneDnn);
+/// Products of bfloat16 are added up in f32; bias and numbers a channel are f32. Without the instructions for it, oneDNN is slower
+/// than with f32.
+#[cfg(feature = "onednn")]
+const ONEDNN_BF16: Kernel = ONEDNN
+    .with_dtypes(&[DTypeTuple { operands: &[BF16, BF16, F32, BF16, F32], results: &[BF16] }])
+    .with_isa(Isa::Avx512Bf16);
 const RUST: Kernel = kernel(&|args, results| call::on(Engine::Rust, args, results));
 
 const fn kernel(run: &'static KernelFn) -> Kernel {
@@ -201,7 +217,8 @@ pub fn conv1d_fused<T: Operand>(
 /// grouped weights always have their groups apart); `bias` `[O]`.
 ///
 /// # Dtypes
-/// f32.
+/// f32. bf16 with oneDNN on a machine with AVX512_BF16: `x`, `weights`, residual and result; sums, `bias` and numbers a channel are
+/// f32. Blocked weights of bf16 are packed on every call.
 ///
 /// # Layouts
 /// Strided: any. The result is channels-last when `x` or `weights` is. Weights are packed on every call; a packed convolution
@@ -301,7 +318,8 @@ pub fn conv_transpose1d_fused<T: Operand>(
 /// groups apart.
 ///
 /// # Dtypes
-/// f32.
+/// f32. bf16 with oneDNN on a machine with AVX512_BF16: `x`, `weights`, residual and result; sums, `bias` and numbers a channel are
+/// f32. Blocked weights of bf16 are packed on every call.
 ///
 /// # Layouts
 /// As [`conv2d`].

@@ -125,14 +125,14 @@ static ADD_CHANNEL: Op = Op::new(
         .elementwise()
         .post_op(|_| Some("add_channel".into())),
 )
-.with(&Kernel::rust(&run_add_channel).on_both());
+.with(&Kernel::rust(&run_add_channel).with_dtypes(pointwise::OF_ONE).on_both());
 static MUL_CHANNEL: Op = Op::new(
     &Schema::new("mul_channel", &[data("x").f32(), param("values").f32()])
         .dst_like_x()
         .elementwise()
         .post_op(|_| Some("mul_channel".into())),
 )
-.with(&Kernel::rust(&run_mul_channel).on_both());
+.with(&Kernel::rust(&run_mul_channel).with_dtypes(pointwise::OF_ONE).on_both());
 
 pub(crate) const OTHERS: &[&Op] = &[&WHERE, &ADD_CHANNEL, &MUL_CHANNEL];
 
@@ -170,7 +170,7 @@ pointwise::pointwise_docs! {
 
 pointwise::pointwise_docs! {
     /// Adds to each element the value of its channel: `x + values.view(1, C, 1, 1)` in PyTorch.
-    => "`x` any; axis 1 holds the channels. `values` `[C]` or one value.", "f32.",
+    => "`x` any; axis 1 holds the channels. `values` `[C]` or one value.", "`x` f32, or bf16; `values` f32.",
     "`ShapeMismatch` when `values` has neither 1 nor C values; `UnsupportedDType`.",
     pub fn add_channel<T: Operand>(x: &T, values: &StridedTensor) -> Result<T> {
         ADD_CHANNEL.call_one(&[Arg::Tensor(x.tensor_ref()), Arg::Tensor(TensorRef::Strided(values))])
@@ -179,7 +179,7 @@ pointwise::pointwise_docs! {
 
 pointwise::pointwise_docs! {
     /// Multiplies each element by the value of its channel: `x * values.view(1, C, 1, 1)` in PyTorch.
-    => "`x` any; axis 1 holds the channels. `values` `[C]` or one value.", "f32.",
+    => "`x` any; axis 1 holds the channels. `values` `[C]` or one value.", "`x` f32, or bf16; `values` f32.",
     "`ShapeMismatch` when `values` has neither 1 nor C values; `UnsupportedDType`.",
     pub fn mul_channel<T: Operand>(x: &T, values: &StridedTensor) -> Result<T> {
         MUL_CHANNEL.call_one(&[Arg::Tensor(x.tensor_ref()), Arg::Tensor(TensorRef::Strided(values))])

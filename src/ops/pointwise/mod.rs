@@ -3,13 +3,20 @@
 
 pub(crate) mod binary;
 pub(crate) mod dropout;
+pub(crate) mod to_dtype;
 pub(crate) mod unary;
 
+use std::marker::PhantomData;
+
+use half::bf16;
+
 use crate::dtype::{DType, Element};
-use crate::elementwise::{self, Function, Function2, MapDestination};
+use crate::elementwise::{self, Function, Function2, InBf16, MapDestination, MapResult};
 use crate::error::{Result, fail};
 use crate::kernels::blocked_map::{self, MapOperand};
+use crate::math;
 use crate::op::args::ArgList;
+use crate::op::lookup::DTypeTuple;
 use crate::op::params::Params;
 use crate::op::schema::{OutputSpec, output_like, output_of};
 use crate::op::{Arg, ArgSpec, Args, KernelResult, Op, Results};
@@ -107,11 +114,31 @@ fn broadcast_result<'r, O: Element, const N: usize>(
     results.in_any_strides(FormatRule::ElementWise, &strided, &dims, O::DTYPE).map(TensorMut::Strided)
 }
 
-/// The kernel of a function of one operand, for both keys.
-pub(crate) fn run_unary<O: Element>(
+/// The dtypes of a function of one operand: f32 or bf16.
+pub(crate) const OF_ONE: &[DTypeTuple] =
+    &[DTypeTuple { operands: &[], results: &[] }, DTypeTuple { operands: &[DType::BF16], results: &[] }];
+/// The dtypes of a function of two operands: both f32, or both bf16.
+pub(crate) const OF_TWO: &[DTypeTuple] = &[
+    DTypeTuple { operands: &[], results: &[] },
+    DTypeTuple { operands: &[DType::BF16, DType::BF16], results: &[] },
+];
+
+/// The kernel of a function of one operand, for both keys and both dtypes.
+pub(crate) fn run_unary<O: MapResult>(
     args: &Args<'_>,
     results: &mut Results<'_>,
     f: impl Function<f32, O>,
+) -> KernelResult {
+    match args.tensor(0)?.dtype() {
+        DType::BF16 => map_one::<bf16, O::InBf16>(args, results, InBf16(f, PhantomData)),
+        _ => map_one::<f32, O>(args, results, f),
+    }
+}
+
+fn map_one<A: Element, O: Element>(
+    args: &Args<'_>,
+    results: &mut Results<'_>,
+    f: impl Function<A, O>,
 ) -> KernelResult {
     let (op, x) = (args.op(), args.tensor(0)?);
     let dst = broadcast_result::<O, 1>(args, [x], results)?;
@@ -129,11 +156,22 @@ pub(crate) fn run_unary<O: Element>(
     Ok(recorded(args, || to, work)?)
 }
 
-/// The kernel of a function of two operands that broadcast against each other, for both keys.
-pub(crate) fn run_binary<O: Element>(
+/// The kernel of a function of two operands that broadcast against each other, for both keys and both dtypes.
+pub(crate) fn run_binary<O: MapResult>(
     args: &Args<'_>,
     results: &mut Results<'_>,
     f: impl Function2<f32, f32, O>,
+) -> KernelResult {
+    match args.tensor(0)?.dtype() {
+        DType::BF16 => map_two::<bf16, O::InBf16>(args, results, InBf16(f, PhantomData)),
+        _ => map_two::<f32, O>(args, results, f),
+    }
+}
+
+fn map_two<A: Element, O: Element>(
+    args: &Args<'_>,
+    results: &mut Results<'_>,
+    f: impl Function2<A, A, O>,
 ) -> KernelResult {
     let (op, a, b) = (args.op(), args.tensor(0)?, args.tensor(1)?);
     let dst = broadcast_result::<O, 2>(args, [a, b], results)?;
@@ -176,13 +214,28 @@ pub(crate) fn run_where(
     Ok(recorded(args, || to, work)?)
 }
 
-/// The kernel of a function of an element and the value of its channel (axis 1), for both keys. The values are the second
-/// tensor: a parameter.
+/// The kernel of a function of an element and the value of its channel (axis 1), for both keys and both dtypes. The values are the
+/// second tensor: a parameter, which is f32.
 pub(crate) fn run_with_channel_values(
     args: &Args<'_>,
     results: &mut Results<'_>,
     rule: FormatRule,
     f: impl Fn(f32, f32) -> f32 + Sync,
+) -> KernelResult {
+    match args.tensor(0)?.dtype() {
+        DType::BF16 => {
+            let rounded = |x: bf16, value| math::to_bf16(f(math::widen(x), value));
+            map_with_channel_values(args, results, rule, rounded)
+        }
+        _ => map_with_channel_values::<f32>(args, results, rule, f),
+    }
+}
+
+fn map_with_channel_values<E: Element>(
+    args: &Args<'_>,
+    results: &mut Results<'_>,
+    rule: FormatRule,
+    f: impl Fn(E, f32) -> E + Sync,
 ) -> KernelResult {
     let op = args.op();
     let (x, values) = (args.tensor(0)?, args.strided(1)?);
@@ -206,12 +259,12 @@ pub(crate) fn run_with_channel_values(
             while along_channels.rank() + 1 < x.rank() {
                 along_channels = along_channels.unsqueeze(along_channels.rank())?;
             }
-            let dst = results.in_any_strides(rule, &[x], x.dims(), DType::F32)?;
+            let dst = results.in_any_strides(rule, &[x], x.dims(), E::DTYPE)?;
             let to = layout_to_record(&TensorMut::Strided(dst));
             Ok(recorded(args, || to, || elementwise::map2_into(op, dst, x, &along_channels, f))?)
         }
         TensorRef::Blocked(x) => {
-            let dst = results.blocked(x.dims(), x.layout(), DType::F32)?;
+            let dst = results.blocked(x.dims(), x.layout(), E::DTYPE)?;
             let sources = (MapOperand::of(op, x, channels)?, MapOperand::of_channels(op, values, x)?);
             let layout = || x.layout().to_string();
             Ok(recorded(args, layout, || blocked_map::map2(op, dst, (&sources.0, &sources.1), f))?)
@@ -323,7 +376,8 @@ macro_rules! unary_ops {
                 static SCHEMA: Schema =
                     Schema::new(stringify!($name), ARGS).with_outputs(&[pointwise::output::<$out>("x")])
                     .elementwise()$(.post_op(|$number| $word))?;
-                pub(super) static OP: Op = Op::new(&SCHEMA).with(&Kernel::rust(&run).on_both());
+                pub(super) static OP: Op =
+                    Op::new(&SCHEMA).with(&Kernel::rust(&run).with_dtypes(pointwise::OF_ONE).on_both());
 
                 fn function(params: Parameters) -> Result<impl Function<f32, $out>> {
                     let Parameters { $($param),* } = params;
@@ -338,7 +392,7 @@ macro_rules! unary_ops {
             pointwise::pointwise_docs! {
                 $(#[doc = $doc])*
                 => "Any. The result has the shape of `x`.",
-                "f32.",
+                "f32, or bf16: computed in f32 and rounded once.",
                 pointwise::unary_errors!($($param)*),
                 pub fn $name<T: Operand>(x: &T $(, $param: $type)*) -> Result<T> {
                     pointwise::call(&$name::OP, &[Arg::Tensor(x.tensor_ref())], &$name::Parameters { $($param: $param.into()),* })
@@ -370,7 +424,8 @@ macro_rules! binary_ops {
                 static SCHEMA: Schema = Schema::new(stringify!($name), &[data("a").f32(), data("b").f32()])
                     .with_outputs(&[pointwise::output::<$out>("a")])
                     .elementwise()$(.post_op(|$number| $word))?;
-                pub(super) static OP: Op = Op::new(&SCHEMA).with(&Kernel::rust(&run).on_both());
+                pub(super) static OP: Op =
+                    Op::new(&SCHEMA).with(&Kernel::rust(&run).with_dtypes(pointwise::OF_TWO).on_both());
 
                 fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
                     pointwise::run_binary(args, results, $f)
@@ -380,7 +435,7 @@ macro_rules! binary_ops {
             pointwise::pointwise_docs! {
                 $(#[doc = $doc])*
                 => "Any two that broadcast, as in PyTorch. Blocked operands have the same rank, and axes of size 1 broadcast.",
-                concat!("f32; the result is ", stringify!($out), "."),
+                concat!("Both f32, and the result is ", stringify!($out), "; or both bf16, computed in f32 and rounded once."),
                 "`ShapeMismatch`, `UnsupportedDType`. Blocked: `RankMismatch`, and `LayoutMismatch` for operands in different \
                  layouts.",
                 pub fn $name<T: Operand>(a: &T, b: &T) -> Result<T> {

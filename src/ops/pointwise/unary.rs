@@ -172,7 +172,7 @@ static PRELU: Op = Op::new(
         .elementwise()
         .post_op(|_| Some("prelu".into())),
 )
-.with(&Kernel::rust(&run_prelu).on_both());
+.with(&Kernel::rust(&run_prelu).with_dtypes(pointwise::OF_ONE).on_both());
 
 pub(crate) const PRELU_OPS: &[&Op] = &[&PRELU];
 
@@ -185,7 +185,7 @@ pointwise::pointwise_docs! {
     ///
     /// The slopes are a parameter: a strided tensor for strided and for blocked `x`. (oneDNN has only a reference
     /// implementation for a plain operand beside a blocked one, so this kernel is our own.)
-    => "`x` any; axis 1 holds the channels. `weights` `[C]` or one value.", "f32.",
+    => "`x` any; axis 1 holds the channels. `weights` `[C]` or one value.", "`x` f32, or bf16; `weights` f32.",
     "`ShapeMismatch` when `weights` has neither 1 nor C values; `UnsupportedDType`.",
     pub fn prelu<T: Operand>(x: &T, weights: &StridedTensor) -> Result<T> {
         PRELU.call_one(&[Arg::Tensor(x.tensor_ref()), Arg::Tensor(TensorRef::Strided(weights))])

@@ -27,7 +27,7 @@ use crate::op::results::new_result;
 use crate::ops::conv::Fusion;
 use crate::post_ops::PostOps;
 use crate::scratchpad::Scratchpad;
-use crate::tensor::any::check_f32;
+use crate::tensor::any::check_dtype;
 use crate::tensor::any::{Operand, TensorMut, TensorRef};
 use crate::tensor::desc::TensorDesc;
 use crate::tensor::strided::StridedTensor;
@@ -141,7 +141,7 @@ impl AnyPackedConv {
     ///
     /// # Errors
     /// As [`run_fused`](Self::run_fused); `UnsupportedDType`, `ShapeMismatch`, `LayoutMismatch` or `Aliasing` when `dst` is
-    /// not f32 of the result's shape and layout, or shares its storage with another tensor. `dst` is then as it was.
+    /// not of the result's dtype, shape and layout, or shares its storage with another tensor. `dst` is then as it was.
     #[track_caller]
     pub fn run_into<T: Operand>(&self, x: &T, fusion: Fusion<'_, T>, dst: &mut T) -> Result<()> {
         let g = self.geometry(x.tensor_ref())?;
@@ -209,7 +209,7 @@ impl AnyPackedConv {
         residual: Option<TensorRef<'_>>,
         channel: &[TensorRef<'_>],
     ) -> Result<()> {
-        check_operands(g.op, &self.post_ops, &g.dst_dims(), residual, channel)?;
+        check_operands(g.op, &self.post_ops, (&g.dst_dims(), self.types.dst), residual, channel)?;
         residual.map_or(Ok(()), |r| self.check_place(g, "residual", r))
     }
 
@@ -227,8 +227,8 @@ impl AnyPackedConv {
         self.check_operands(g, residual, channel)?;
         self.check_place(g, "dst", dst.as_ref())?;
         let bytes: Option<&mut [u8]> = match &mut dst {
-            TensorMut::Strided(t) => t.data_mut::<f32>().map(bytemuck::cast_slice_mut),
-            TensorMut::Blocked(t) => t.data_mut::<f32>().map(bytemuck::cast_slice_mut),
+            TensorMut::Strided(t) => t.bytes_mut(),
+            TensorMut::Blocked(t) => t.bytes_mut(),
             TensorMut::Opaque(_) => None,
         };
         let bytes = bytes.ok_or_else(|| Buffer::not_for_writing(g.op))?;
@@ -267,9 +267,9 @@ impl AnyPackedConv {
 
     /// Checks that a tensor has the shape and the layout of the result.
     fn check_place(&self, g: &ConvGeometry, name: &'static str, t: TensorRef<'_>) -> Result<()> {
-        check_f32(g.op, name, t, "the result is f32")?;
+        check_dtype(g.op, name, t, self.types.dst, "the result has the dtype of the source")?;
         if t.dims() != g.dst_dims().as_slice() {
-            let rule = format!("the result is {} f32", g.dst_dims());
+            let rule = format!("the result is {} {}", g.dst_dims(), self.types.dst);
             fail!(ShapeMismatch, g.op, name, t.describe(), rule, "pass a tensor of that shape");
         }
         match (t, self.to) {

@@ -60,7 +60,8 @@ pub struct Candidate {
 impl AnyConvPacker {
     /// Takes plain weights `[O, C/groups, k...]` (a transposed convolution's `[C, O/groups, k...]`, as PyTorch has them) or
     /// `[groups, O/groups, C/groups, k...]`, the bias `[O]`, and the op's parameters as a call by name takes them; what is left
-    /// out has its default. `op` is the op's name.
+    /// out has its default. `op` is the op's name. Weights are f32 or bf16, whatever the
+    /// source will be: packing rounds to its dtype.
     ///
     /// ```
     /// use blocktensor::{AnyConvPacker, MemoryFormat, Source, StridedTensor};
@@ -73,7 +74,8 @@ impl AnyConvPacker {
     /// ```
     ///
     /// # Errors
-    /// `InvalidArgument` unless `op` is a convolution, and for parameters that it does not have; `UnsupportedDType` unless f32;
+    /// `InvalidArgument` unless `op` is a convolution, and for parameters that it does not have; `UnsupportedDType` unless weights are f32 or
+    /// bf16, and the bias f32;
     /// `RankMismatch`, `ShapeMismatch` for weights, bias and parameters that do not go together.
     pub fn new(
         op: &str,
@@ -104,9 +106,10 @@ impl AnyConvPacker {
     ) -> Result<AnyConvPacker> {
         let (spatial, transposed) = kind_of(op);
         threads::enter(op)?;
-        for (name, t) in [("weights", Some(weights)), ("bias", bias)] {
-            t.map_or(Ok(()), |t| check_f32(op, name, TensorRef::Strided(t), "kernels take f32"))?;
+        if weights.dtype() != DType::BF16 {
+            check_f32(op, "weights", TensorRef::Strided(weights), "kernels take f32 and bf16")?;
         }
+        bias.map_or(Ok(()), |b| check_f32(op, "bias", TensorRef::Strided(b), "it is f32"))?;
         let numbers = params.numbers(op, spatial, transposed)?;
         let weights = match transposed {
             true => output_first(op, weights, spatial, numbers.groups)?,
@@ -189,9 +192,10 @@ impl AnyConvPacker {
         let o = if grouped { dims[0] * dims[1] } else { dims[0] };
         let op = self.op;
         let (scale, shift) = bn.scale_and_shift(op, o)?;
-        let plain = match self.weights.as_slice::<f32>() {
+        let weights = self.weights.to_dtype(DType::F32)?;
+        let plain = match weights.as_slice::<f32>() {
             Ok(values) => Cow::Borrowed(values),
-            Err(_) => Cow::Owned(self.weights.to_vec::<f32>()?),
+            Err(_) => Cow::Owned(weights.to_vec::<f32>()?),
         };
         let mut scaled = StridedTensor::zeros(&dims, DType::F32, MemoryFormat::Contiguous)?;
         let row = (scaled.numel() / o).max(1);
@@ -211,7 +215,7 @@ impl AnyConvPacker {
     /// # Errors
     /// `OutOfMemory`.
     pub fn subnormals(&self) -> Result<usize> {
-        self.weights.count_subnormals()
+        self.weights.to_dtype(DType::F32)?.count_subnormals()
     }
 
     /// Replaces weights that are subnormal numbers by zeros. Arithmetic on subnormal numbers can be many times slower. We know
@@ -220,7 +224,7 @@ impl AnyConvPacker {
     /// # Errors
     /// `OutOfMemory`.
     pub fn flush_subnormals(mut self) -> Result<Self> {
-        self.weights = self.weights.flush_subnormals()?;
+        self.weights = self.weights.to_dtype(DType::F32)?.flush_subnormals()?;
         Ok(self)
     }
 
@@ -285,7 +289,7 @@ impl AnyConvPacker {
     fn problem<'a>(&'a self, g: &'a ConvGeometry, source: &Source, to: SourceLayout) -> Problem<'a> {
         Problem {
             g,
-            types: ConvTypes::F32,
+            types: ConvTypes::all_of(source.dtype),
             src: source.layout,
             dst: to,
             weights: None,
@@ -303,30 +307,42 @@ impl AnyConvPacker {
         location: &'static Location<'static>,
     ) -> Result<AnyPackedConv> {
         threads::enter(self.op)?;
-        if source.dtype != DType::F32 {
+        let types = ConvTypes::all_of(source.dtype);
+        if !implementations::ALL.iter().any(|i| i.types().contains(&types)) {
             fail!(
                 UnsupportedDType,
                 self.op,
                 "source",
                 source.to_string(),
-                "kernels take f32",
+                "no kernel of this build and machine takes it",
                 "pack for an f32 source"
             );
         }
         let g = self.geometry(source)?;
         let (implementation, kernel) = self.chosen(source, &self.problem(&g, source, to))?;
-        let weights = pack(&*kernel, &PlainWeights::new(&g, &self.weights), location)?;
+        let weights = pack(&*kernel, &PlainWeights::new(&g, &self.weights), types.weights, location)?;
         Ok(AnyPackedConv {
             g,
             source: source.clone(),
             to,
-            types: ConvTypes::F32,
+            types,
             bias: self.bias.as_deref().map(|bias| try_copied(self.op, bias)).transpose()?,
             post_ops: self.params.post_ops,
             allow_reference: self.params.allow_reference,
             packed: Packed::new(implementation, weights, kernel, g.n)?,
             subnormals: self.subnormals()?,
         })
+    }
+
+    /// The name of the kernel that packing for this source would take. Nothing is packed.
+    ///
+    /// # Errors
+    /// As [`pack_for`](Self::pack_for).
+    pub fn implementation_for(&self, source: &Source) -> Result<String> {
+        threads::enter(self.op)?;
+        let g = self.geometry(source)?;
+        let (_, kernel) = self.chosen(source, &self.problem(&g, source, source.layout))?;
+        Ok(kernel.name().to_string())
     }
 
     /// The first implementation that computes a problem, or the one that was asked for.
@@ -364,7 +380,14 @@ impl AnyConvPacker {
             Error::InvalidArgument(Complaint::new(self.op, argument, got, rule, remedy))
         };
         let (blocked, strided) = (DispatchKey::BLOCKED.name(), DispatchKey::STRIDED.name());
+        let is_f32 = p.types == ConvTypes::F32;
         let (reason, available, remedy) = match why {
+            Refusal::OtherKinds if !is_f32 => {
+                return invalid(
+                    format!("it does not compute in {}", source.dtype),
+                    "pack for an f32 source".into(),
+                );
+            }
             Refusal::Misfit { rule, remedy } => return invalid(rule.into(), remedy),
             Refusal::OtherKinds if self.implementation.is_some() => {
                 let rule = format!("it does not compute {} -> {}", p.src, p.dst);
@@ -384,7 +407,7 @@ impl AnyConvPacker {
         };
         Error::UnsupportedOp(Box::new(UnsupportedOp {
             op: self.op.into(),
-            key: blocked.into(),
+            key: if matches!(p.dst, SourceLayout::Blocked(_)) { blocked } else { strided }.into(),
             reason,
             operands: vec![
                 format!("x {source}"),
@@ -392,7 +415,7 @@ impl AnyConvPacker {
                 format!("dst {} {}", p.g.dst_dims(), p.dst),
             ],
             available: available.into_iter().map(String::from).collect(),
-            remedy,
+            remedy: if is_f32 { remedy } else { "pack for an f32 source".into() },
         }))
     }
 }

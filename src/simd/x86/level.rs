@@ -46,6 +46,7 @@ impl Level {
             Isa::Baseline => true,
             Isa::Avx2 => self.avx2().is_some(),
             Isa::Avx512 => self.avx512().is_some(),
+            Isa::Avx512Bf16 => self.avx512().is_some() && is_x86_feature_detected!("avx512bf16"),
         }
     }
 

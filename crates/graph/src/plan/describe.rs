@@ -4,7 +4,7 @@ use std::fmt;
 
 use blocktensor::counted;
 
-use super::{Plan, StepKind};
+use super::{Plan, Precision, StepKind};
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -13,6 +13,14 @@ impl fmt::Display for Plan {
                 writeln!(f, "layouts: {} (kept: {}, the fastest)", self.layouts.name(), kept.name())?;
             }
             _ => writeln!(f, "layouts: {}", self.layouts.name())?,
+        }
+        if self.precision() != Precision::F32 {
+            writeln!(f, "precision: {}", self.precision().name())?;
+            let in_f32 = self.in_f32();
+            if !in_f32.is_empty() {
+                let named = in_f32.iter().map(|(name, op)| format!("{name} ({op})")).collect::<Vec<_>>();
+                writeln!(f, "in f32: {}", named.join(", "))?;
+            }
         }
         if let Some(note) = self.measurements.as_ref().and_then(|m| m.cache_note.as_ref()) {
             writeln!(f, "{note}")?;

@@ -15,6 +15,7 @@ mod observe;
 mod options;
 mod pack;
 mod packed_weights;
+mod precision;
 mod recipe;
 mod run;
 mod run_into;
@@ -26,6 +27,7 @@ mod unwritten;
 pub use errors::{Errors, OutputError, StepError};
 pub use measured::{CandidateMeasurement, Measurements, NodeMeasurement};
 pub use options::{PlanOptions, Profiles};
+pub use precision::Precision;
 pub use steps::{StepInfo, StepKind, StepTensor};
 
 use std::sync::{Arc, Mutex};
@@ -203,6 +205,13 @@ impl Graph {
     pub fn plan(&self, options: &PlanOptions) -> Result<Plan> {
         let mut network = self.expanded(&options.sizes, &options.stop)?;
         let reports = passes::run(&mut network, &options.off, &options.stop)?;
+        if options.precision == Precision::Bf16 {
+            let targets = match options.layouts {
+                Layouts::Measured => measured::targets(),
+                layouts => vec![target_of(layouts), Target::RowMajor],
+            };
+            precision::run(&mut network, &targets, &options.stop)?;
+        }
         let input_types = self.inputs().map(|(_, of, _)| of).collect();
         let output_types = network.output_types.clone();
         let plan = planned(&network, options, reports)?;
@@ -215,15 +224,22 @@ impl Graph {
     }
 }
 
+/// The order that a plan in one layout is for.
+fn target_of(layouts: Layouts) -> Target {
+    match layouts {
+        Layouts::Nhwc => Target::ChannelsLast,
+        Layouts::Blocked => Target::Native,
+        Layouts::Nchw | Layouts::Measured => Target::RowMajor,
+    }
+}
+
 /// Plans a network that has been through the passes.
 fn planned(network: &Network, options: &PlanOptions, reports: Vec<PassReport>) -> Result<Plan> {
     let layouts = options.layouts;
-    let target = match layouts {
-        Layouts::Nchw => Target::RowMajor,
-        Layouts::Nhwc => Target::ChannelsLast,
-        Layouts::Blocked => Target::Native,
-        Layouts::Measured => return measured::plan(network, options, reports),
-    };
+    if layouts == Layouts::Measured {
+        return measured::plan(network, options, reports);
+    }
+    let target = target_of(layouts);
     let plan = build::uniform(
         network,
         target,
@@ -297,6 +313,17 @@ impl Plan {
     /// How the layouts were chosen, if they were measured.
     pub fn measurements(&self) -> Option<&Measurements> {
         self.measurements.as_ref()
+    }
+
+    /// The type in which its nodes compute: [`Precision::Bf16`] if one of them does.
+    pub fn precision(&self) -> Precision {
+        precision::of(&self.recipe.network)
+    }
+
+    /// The nodes that compute in f32 in a plan of another precision, with their ops: those without a kernel for it, and those beside
+    /// them. Casts and views are not among them.
+    pub fn in_f32(&self) -> Vec<(&str, &str)> {
+        precision::in_f32(&self.recipe.network)
     }
 
     /// How many steps a run has: operators, views and reorders.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::algorithms::Limits;
 use super::measured::like::Pattern;
-use super::{Layouts, Plan};
+use super::{Layouts, Plan, Precision};
 use crate::passes::Pass;
 use crate::sizes::Sizes;
 use crate::stop::Stop;
@@ -36,6 +36,7 @@ pub struct PlanOptions {
     pub(super) off: BTreeSet<Pass>,
     pub(super) keep_constants: bool,
     pub(super) limits: Limits,
+    pub(super) precision: Precision,
     pub(super) like: Option<Pattern>,
     pub(super) stop: Stop,
 }
@@ -70,6 +71,7 @@ impl PlanOptions {
             off: BTreeSet::new(),
             keep_constants: false,
             limits: Limits::default(),
+            precision: Precision::F32,
             like: None,
             stop: Stop::default(),
         }
@@ -113,6 +115,18 @@ impl PlanOptions {
         self
     }
 
+    /// Whether planning runs kernels to time them, which takes a while.
+    ///
+    /// ```
+    /// # use blocktensor_graph::{Layouts, PlanOptions, Profiles};
+    /// assert!(PlanOptions::default().measures());
+    /// assert!(!PlanOptions::default().profiles(Profiles::Estimated).measures());
+    /// assert!(!PlanOptions::new(Layouts::Nhwc).measures());
+    /// ```
+    pub fn measures(&self) -> bool {
+        self.layouts == Layouts::Measured && self.profiles != Profiles::Estimated && self.like.is_none()
+    }
+
     /// Switches a pass off.
     pub fn without(mut self, pass: Pass) -> PlanOptions {
         self.off.insert(pass);
@@ -128,6 +142,19 @@ impl PlanOptions {
     /// ```
     pub fn exact(mut self) -> PlanOptions {
         self.limits.exact = true;
+        self
+    }
+
+    /// Computes in bf16 where ops have kernels for it: convolutions with constant weights, and what follows them. Sums are f32. Inputs and
+    /// outputs stay f32; casts are nodes of the plan (`to_dtype`), and every step shows its dtype. Which kernels there are depends on the
+    /// machine: convolutions need AVX512_BF16 and oneDNN, else the plan is that of f32.
+    ///
+    /// ```
+    /// # use blocktensor_graph::{PlanOptions, Precision};
+    /// let options = PlanOptions::default().precision(Precision::Bf16);
+    /// ```
+    pub fn precision(mut self, precision: Precision) -> PlanOptions {
+        self.precision = precision;
         self
     }
 

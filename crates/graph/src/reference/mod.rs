@@ -65,6 +65,9 @@ impl Values {
         let mut data = with_capacity(strided.numel())?;
         match strided.dtype() {
             DType::F32 => data.extend(strided.to_vec::<f32>()?.into_iter().map(f64::from)),
+            DType::BF16 => {
+                data.extend(strided.to_dtype(DType::F32)?.to_vec::<f32>()?.into_iter().map(f64::from))
+            }
             DType::S32 => data.extend(strided.to_vec::<i32>()?.into_iter().map(f64::from)),
             DType::U8 => data.extend(strided.to_vec::<u8>()?.into_iter().map(f64::from)),
             other => return Err(unexpected(&format!("{other} elements"))),

@@ -51,6 +51,19 @@ fn with_numbers(op: &str) -> Option<Evaluate> {
             let alpha = call.number("alpha")?;
             map(call, |x| f::elu(x, alpha))
         },
+        "to_dtype" => |call| {
+            let range = match call.word("dtype")? {
+                "u8" => Some((0.0, 255.0)),
+                "s8" => Some((-128.0, 127.0)),
+                "s32" => Some((-2147483648.0, 2147483647.0)),
+                _ => None,
+            };
+            map(call, |x| match range {
+                Some((least, largest)) if !x.is_nan() => x.trunc().clamp(least, largest),
+                Some(_) => 0.0,
+                None => x,
+            })
+        },
         "celu" => |call| {
             let alpha = call.number("alpha")?;
             map(call, |x| f::relu(x) + f::minimum(0.0, alpha * (x / alpha).exp_m1()))

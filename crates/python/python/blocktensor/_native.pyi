@@ -130,6 +130,7 @@ class Model:
         exact: bool = False,
         weight_growth: float = 1.25,
         reorders: int | None = None,
+        precision: str = "f32",
     ) -> Plan: ...
 
 class Plan:
@@ -202,7 +203,7 @@ def deny_reorders() -> Budget:
 def budget(reorders: int) -> Budget:
     """Allows this many reorders of this thread in a `with` block; the next one is a `ReorderDenied`."""
 
-def check_options(layouts: str, threads: int | None, profiles: str) -> None:
+def check_options(layouts: str, threads: int | None, profiles: str, precision: str) -> None:
     """Checks options of `Model.plan` before the work that leads to it."""
 
 def load_onnx(path: FilePath) -> Model:

@@ -2,6 +2,7 @@
 //! fuses.
 
 use super::{Finish, channel_values, check_operands};
+use crate::dtype::DType;
 use crate::error::{Call, Result, Text, fail};
 use crate::kernels::lanes::{Lanes, for_each_chunk};
 use crate::ledger;
@@ -114,7 +115,7 @@ impl PostOps {
             fail!(LayoutMismatch, OP, "target", target.describe(), rule, remedy);
         }
         check_f32(OP, "target", target, "kernels take f32")?;
-        check_operands(OP, self, target.dims(), residual, channel)?;
+        check_operands(OP, self, (target.dims(), DType::F32), residual, channel)?;
         if let Some(residual) = residual {
             let same = match (target, residual) {
                 (TensorRef::Strided(t), TensorRef::Strided(r)) => t

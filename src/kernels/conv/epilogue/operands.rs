@@ -2,18 +2,20 @@
 
 use std::borrow::Cow;
 
+use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::post_ops::PostOps;
-use crate::tensor::any::{TensorRef, check_f32};
+use crate::tensor::any::{TensorRef, check_dtype, check_f32};
 
-/// Checks the operands of a list for a result of these sizes. Whether the residual lies as the result does is another rule.
+/// Checks the operands of a list for a result of these sizes and this dtype. Whether the residual lies as the result does is another rule.
 ///
 /// # Errors
-/// `InvalidArgument` for another number of operands than the list takes; `ShapeMismatch`; `UnsupportedDType` unless f32.
+/// `InvalidArgument` for another number of operands than the list takes; `ShapeMismatch`; `UnsupportedDType` for a residual of another
+/// dtype, and for numbers that are not f32.
 pub(crate) fn check_operands(
     op: &'static str,
     list: &PostOps,
-    dst: &[usize],
+    (dst, dtype): (&[usize], DType),
     residual: Option<TensorRef<'_>>,
     channel: &[TensorRef<'_>],
 ) -> Result<()> {
@@ -25,7 +27,7 @@ pub(crate) fn check_operands(
         fail!(InvalidArgument, op, "residual", got, format!("the post-ops are `{list}`"), remedy);
     }
     if let Some(given) = residual {
-        check_f32(op, "residual", given, "kernels take f32")?;
+        check_dtype(op, "residual", given, dtype, "it has the dtype of the result")?;
         if given.dims() != dst {
             let rule = format!("it has the sizes of the result, {dst:?}");
             fail!(ShapeMismatch, op, "residual", given.describe(), rule, "pass a residual of these sizes");

@@ -8,7 +8,7 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernels::conv::ConvGeometry;
 use crate::kernels::conv::implementation::{
-    ConvImplementation, ConvKernel, ConvOperands, NoKernel, Problem, Refusal,
+    ConvImplementation, ConvKernel, ConvOperands, ConvTypes, NoKernel, Problem, Refusal,
 };
 use crate::kernels::conv::weights::PlainWeights;
 use crate::layout::blocked::Layout;
@@ -18,6 +18,7 @@ use crate::layout::memory_format::MemoryFormat;
 use crate::onednn::{self, Executable, Refused, Spec, chosen};
 use crate::op::kernel::Engine;
 use crate::scratchpad::Scratchpad;
+use crate::simd::Isa;
 
 /// Whatever oneDNN has a fast implementation for; only asking it tells.
 pub(crate) struct OneDnn;
@@ -26,6 +27,7 @@ pub(crate) struct OneDnn;
 struct OneDnnKernel {
     executable: Arc<Executable>,
     g: ConvGeometry,
+    types: ConvTypes,
     src: SourceLayout,
     dst: SourceLayout,
 }
@@ -41,7 +43,7 @@ impl From<Refused> for NoKernel {
 
 fn made(p: &Problem<'_>, weights: Spec<'_>) -> Result<Arc<dyn ConvKernel>, NoKernel> {
     let executable = primitive(p, weights)?;
-    Ok(Arc::new(OneDnnKernel { executable, g: *p.g, src: p.src, dst: p.dst }))
+    Ok(Arc::new(OneDnnKernel { executable, g: *p.g, types: p.types, src: p.src, dst: p.dst }))
 }
 
 impl ConvImplementation for OneDnn {
@@ -53,17 +55,26 @@ impl ConvImplementation for OneDnn {
         Engine::OneDnn
     }
 
+    fn types(&self) -> &'static [ConvTypes] {
+        // Without the instructions for it, oneDNN widens and rounds every number: slower than f32.
+        const ALL: [ConvTypes; 2] = [ConvTypes::F32, ConvTypes::BF16];
+        if Isa::Avx512Bf16.is_here() { &ALL } else { &ALL[..1] }
+    }
+
     fn check(&self, _: &Problem<'_>) -> Result<(), Refusal> {
         Ok(())
     }
 
     fn kernel(&self, p: &Problem<'_>) -> Result<Arc<dyn ConvKernel>, NoKernel> {
-        let dims = p.g.weight_dims();
+        let (dims, dtype) = (p.g.weight_dims(), p.types.weights);
+        // No other implementation packs for an empty batch of bf16; a run without images computes nothing.
+        let one = ConvGeometry { n: 1, ..*p.g };
+        let p = if p.g.n == 0 && p.types != ConvTypes::F32 { &Problem { g: &one, ..*p } } else { p };
         made(
             p,
             match p.weights {
-                Some(layout) => Spec::Layout { dims: &dims, layout, dtype: DType::F32 },
-                None => Spec::Any { dims: &dims, dtype: DType::F32 },
+                Some(layout) => Spec::Layout { dims: &dims, layout, dtype },
+                None => Spec::Any { dims: &dims, dtype },
             },
         )
     }
@@ -110,7 +121,7 @@ impl ConvKernel for OneDnnKernel {
     }
 
     fn run(&self, o: &ConvOperands<'_>, dst: &mut [u8], scratchpad: Option<&mut Scratchpad>) -> Result<()> {
-        run(&self.executable, &self.g, (&self.src, &self.dst), o, dst, scratchpad)
+        run(&self.executable, (&self.g, self.types.dst), (&self.src, &self.dst), o, dst, scratchpad)
     }
 
     fn for_batch(&self, p: &Problem<'_>) -> Result<Arc<dyn ConvKernel>, NoKernel> {

@@ -4,13 +4,14 @@ mod implementation;
 
 use std::sync::Arc;
 
+use half::bf16;
 use onednn_sys as sys;
 
 pub(crate) use self::implementation::OneDnn;
 use super::ConvGeometry;
 use super::implementation::{ConvOperands, Problem};
 use crate::buffer::Buffer;
-use crate::error::Result;
+use crate::error::{Result, Unsupported};
 use crate::kernels::lanes::Lanes;
 use crate::layout::either::SourceLayout;
 use crate::ledger::{self, Cause, Move};
@@ -20,10 +21,23 @@ use crate::scratchpad::Scratchpad;
 use crate::{DType, Dims};
 
 /// A tensor of these sizes in this format; `strides` are those of a strided one.
-fn spec<'a>(layout: &'a SourceLayout, dims: &'a Dims, strides: &'a Dims) -> Spec<'a> {
+fn spec<'a>(layout: &'a SourceLayout, dtype: DType, dims: &'a Dims, strides: &'a Dims) -> Spec<'a> {
     match layout {
-        SourceLayout::Strided(_) => Spec::Strided { dims, strides, dtype: DType::F32 },
-        SourceLayout::Blocked(layout) => Spec::Layout { dims, layout, dtype: DType::F32 },
+        SourceLayout::Strided(_) => Spec::Strided { dims, strides, dtype },
+        SourceLayout::Blocked(layout) => Spec::Layout { dims, layout, dtype },
+    }
+}
+
+/// The layout as the engine is told. Where each image is one pixel, NCHW is NHWC too, and only that one has kernels of bf16; by strides
+/// the engine takes it for NCHW.
+fn told(layout: &SourceLayout, dtype: DType, dims: &Dims) -> SourceLayout {
+    let is_pixel = dims[2..].iter().all(|&d| d == 1);
+    let last = ["nwc", "nhwc", "ndhwc"].get(dims.len() - 3).and_then(|name| name.parse().ok());
+    match (layout, last) {
+        (SourceLayout::Strided(_), Some(last)) if dtype == DType::BF16 && is_pixel => {
+            SourceLayout::Blocked(last)
+        }
+        _ => *layout,
     }
 }
 
@@ -31,8 +45,10 @@ fn spec<'a>(layout: &'a SourceLayout, dims: &'a Dims, strides: &'a Dims) -> Spec
 fn primitive(p: &Problem<'_>, weights: Spec<'_>) -> Result<Arc<Executable>, Refused> {
     let (g, post_ops) = (p.g, p.post_ops);
     let (src_dims, dst_dims) = (g.src_dims(), g.dst_dims());
-    let (src_strides, dst_strides) = (p.src.strides(g.op, &src_dims)?, p.dst.strides(g.op, &dst_dims)?);
-    let (src, dst) = (spec(&p.src, &src_dims, &src_strides), spec(&p.dst, &dst_dims, &dst_strides));
+    let (from, to) = (told(&p.src, p.types.src, &src_dims), told(&p.dst, p.types.dst, &dst_dims));
+    let (src_strides, dst_strides) = (from.strides(g.op, &src_dims)?, to.strides(g.op, &dst_dims)?);
+    let src = spec(&from, p.types.src, &src_dims, &src_strides);
+    let dst = spec(&to, p.types.dst, &dst_dims, &dst_strides);
     let mut channel_dims = Dims::filled(1, g.input.len() + 2);
     channel_dims[1] = g.o;
     let ones = Dims::filled(1, channel_dims.len());
@@ -66,10 +82,15 @@ fn primitive(p: &Problem<'_>, weights: Spec<'_>) -> Result<Arc<Executable>, Refu
         allow_reference: p.allow_reference,
         threads: p.threads,
     };
-    match weights {
+    let executable = match weights {
         Spec::Chosen(_) => spec.create().map(Arc::new),
         _ => spec.executable(),
+    }?;
+    if executable.is_bare() && p.types.dst != DType::F32 {
+        // Our pass over the result is for f32, and rounding twice would be another result.
+        return Err(Unsupported::NoImplementation.into());
     }
+    Ok(executable)
 }
 
 fn eltwise(a: Activation) -> PostSpec<'static> {
@@ -90,7 +111,7 @@ fn eltwise(a: Activation) -> PostSpec<'static> {
 /// Runs a primitive that was made for these operands.
 fn run(
     executable: &Executable,
-    g: &ConvGeometry,
+    (g, dtype): (&ConvGeometry, DType),
     (src, to): (&SourceLayout, &SourceLayout),
     o: &ConvOperands<'_>,
     dst: &mut [u8],
@@ -150,7 +171,6 @@ fn run(
     } else {
         run()?;
     }
-    let result = bytemuck::cast_slice_mut(dst);
     let lanes = || match to {
         SourceLayout::Blocked(layout) => Lanes::of_layout(g.op, &g.dst_dims(), layout),
         SourceLayout::Strided(format) => {
@@ -158,12 +178,15 @@ fn run(
         }
     };
     if executable.is_bare() {
-        o.finish.all(&lanes()?, o.residual.map(|r| r.f32()), result);
+        o.finish.all(&lanes()?, o.residual.map(|r| r.f32()), bytemuck::cast_slice_mut(dst));
     }
     if let SourceLayout::Blocked(_) = to {
         // The engine computes the padding from weights of zero: of an infinity or NaN that makes NaN, and some post-ops
         // make -0 of 0.
-        lanes()?.clear_padding(result);
+        match dtype {
+            DType::BF16 => lanes()?.clear_padding::<bf16>(bytemuck::cast_slice_mut(dst)),
+            _ => lanes()?.clear_padding::<f32>(bytemuck::cast_slice_mut(dst)),
+        }
     }
     Ok(())
 }

@@ -113,7 +113,7 @@ pub struct CandidateMeasurement {
 }
 
 /// The targets whose plans give the candidates.
-fn targets() -> Vec<Target> {
+pub(super) fn targets() -> Vec<Target> {
     let mut targets = vec![Target::RowMajor, Target::ChannelsLast];
     let native = blocktensor::Layout::native_activation(4).map(|layout| layout.block_of(1)).ok();
     if let Some(native) = native {

@@ -201,8 +201,9 @@ impl Tensors {
             return Ok(tensor.clone());
         }
         let tensor = match desc.dtype() {
-            DType::F32 => {
-                let full = StridedTensor::full(desc.dims(), 0.5f32, MemoryFormat::Contiguous)?;
+            DType::F32 | DType::BF16 => {
+                let half = StridedTensor::full(desc.dims(), 0.5f32, MemoryFormat::Contiguous)?;
+                let full = half.to_dtype(desc.dtype())?;
                 reordered(&full, desc)?
             }
             // Indices: the first element is always there.

@@ -446,20 +446,18 @@ impl Stored {
             tensor.constant = match stored.elements {
                 Elements::Computed => None,
                 Elements::Constant => Some(file.tensor(&constant_name(i))?),
-                Elements::Packed if plain => Some(self.plain(TensorId(i), &stored.dims, &nodes, file)?),
+                Elements::Packed if plain => {
+                    let plain = self.plain(TensorId(i), &stored.dims, &nodes, file)?;
+                    // A file has plain weights as f32, whatever they are packed as.
+                    Some(if dtype == DType::BF16 { plain.to_dtype(dtype)? } else { plain })
+                }
                 Elements::Packed => Some(without_elements(&tensor)?),
             };
             if let Some(c) = &tensor.constant
                 && (c.dims() != tensor.dims || c.dtype() != dtype)
             {
-                let got = format!(
-                    "tensor {i} ({}) of {dtype} {:?} as {} {:?}",
-                    tensor.name,
-                    tensor.dims,
-                    c.dtype(),
-                    c.dims()
-                );
-                return Err(damaged(got));
+                let (is, of) = (format!("{} {:?}", c.dtype(), c.dims()), &tensor);
+                return Err(damaged(format!("tensor {i} ({}) of {dtype} {:?} as {is}", of.name, of.dims)));
             }
             tensors.push(tensor);
         }

@@ -36,12 +36,15 @@ def plan(
     threads: int | None = None,
     profiles: str = "kept",
     exact: bool = False,
+    precision: str = "f32",
 ) -> ModelPlan:
     """What `to_blocked` would do, for inputs like `example`: print it. The model is not changed.
 
     Unsupported calls are listed, and the rest is planned around them.
     """
-    options = checked_options("plan", layouts=layouts, threads=threads, profiles=profiles, exact=exact)
+    options = checked_options(
+        "plan", layouts=layouts, threads=threads, profiles=profiles, exact=exact, precision=precision
+    )
     return plan_program(export(model, example), options)
 
 
@@ -55,14 +58,18 @@ def to_blocked(
     threads: int | None = None,
     profiles: str = "kept",
     exact: bool = False,
+    precision: str = "f32",
 ) -> "BlockedModule":
     """The model as a packed module, for inputs like `example`: plain tensors in and out, which share their memory.
 
     `reorders` is the most that a run may make: measured layouts keep to it where that is possible. More are a `ReorderDenied` that
     names their places. Calls that cannot run are one `UnsupportedOp` that lists them all; with `partial=True` PyTorch runs them, and
     the plan shows each crossing. `exact` keeps convolutions to the direct algorithm where layouts are measured.
+    `precision` is f32 or bf16: the type in which ops compute that have kernels for it, with casts that the plan shows.
     """
-    options = checked_options("to_blocked", layouts=layouts, threads=threads, profiles=profiles, exact=exact)
+    options = checked_options(
+        "to_blocked", layouts=layouts, threads=threads, profiles=profiles, exact=exact, precision=precision
+    )
     check_limits("to_blocked", reorders, partial)
     program = export(model, example)
     return BlockedModule(program, checked(program, options, reorders, partial), options, reorders, partial)

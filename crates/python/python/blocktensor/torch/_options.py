@@ -39,7 +39,7 @@ def check_module(model: Any, op: str | None = None) -> None:
 
 def checked_options(op: str, **options: Any) -> dict[str, Any]:
     """The options of `Model.plan` among them."""
-    for name in ("layouts", "profiles"):
+    for name in ("layouts", "profiles", "precision"):
         if not isinstance(options[name], str):
             raise _refused(op, name, options[name], "it is a name", "pass one that the documentation lists, or leave it out")
     if not isinstance(options["exact"], bool):
@@ -47,7 +47,7 @@ def checked_options(op: str, **options: Any) -> dict[str, Any]:
     threads = options["threads"]
     if threads is not None and not _is_count(threads):
         raise _refused(op, "threads", threads, "it is a number of threads", "pass such a number, or None for the process's")
-    check_options(options["layouts"], threads, options["profiles"])
+    check_options(options["layouts"], threads, options["profiles"], options["precision"])
     return options
 
 

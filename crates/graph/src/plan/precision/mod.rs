@@ -1,0 +1,209 @@
+//! Networks in bf16: which nodes compute in it, and the casts between them and the others.
+
+use std::collections::HashMap;
+
+use blocktensor::dispatch::{DispatchKey, Kernel};
+use blocktensor::{BoundOp, DType, MemoryFormat, Operator, TensorDesc};
+use serde::{Deserialize, Serialize};
+
+use super::forms::{Order, Target, kinds};
+use super::pack;
+use crate::error::Result;
+use crate::network::{Network, Node, Operation, Origin, TensorId, facts};
+use crate::stop::Stop;
+
+/// The type in which the nodes of a plan compute.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Precision {
+    /// Each node as the graph says: f32.
+    #[default]
+    F32,
+    /// bf16 with sums in f32, where an op has a kernel for it.
+    Bf16,
+}
+
+impl Precision {
+    /// Every precision, the default first.
+    pub const ALL: [Precision; 2] = [Precision::F32, Precision::Bf16];
+
+    /// `f32`, `bf16`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Precision::F32 => "f32",
+            Precision::Bf16 => "bf16",
+        }
+    }
+}
+
+/// Turns nodes to bf16 that have kernels for it, and puts casts between them and the others: which are nodes (`BoundOp::cast`). Inputs and outputs of
+/// the network stay as they are.
+///
+/// A convolution with constant weights is worth a cast of its source. Other nodes follow: they run in bf16 if all that they read is there
+/// in bf16 already.
+pub(super) fn run(network: &mut Network, targets: &[Target], stop: &Stop) -> Result<()> {
+    let nodes = std::mem::take(&mut network.nodes);
+    let mut casting = Casting { network, others: HashMap::new() };
+    for mut node in nodes {
+        stop.check()?;
+        let to = match casting.is_for_bf16(&node, targets) {
+            true => DType::BF16,
+            false => DType::F32,
+        };
+        for (at, is_data) in kinds(&node.op).into_iter().enumerate() {
+            if casting.is_float(node.inputs[at]) {
+                node.inputs[at] = casting.as_dtype(node.inputs[at], if is_data { to } else { DType::F32 })?;
+            }
+        }
+        if to == DType::BF16 {
+            node.outputs.iter().for_each(|id| casting.round(*id));
+        }
+        casting.network.nodes.push(node);
+    }
+    let outputs: Vec<TensorId> = casting.network.outputs.iter().map(|(_, id)| *id).collect();
+    for (at, id) in outputs.into_iter().enumerate() {
+        if casting.network.tensor(id).dtype == DType::BF16 {
+            casting.network.outputs[at].1 = casting.as_dtype(id, DType::F32)?;
+        }
+    }
+    network.remove_unused();
+    Ok(())
+}
+
+struct Casting<'a> {
+    network: &'a mut Network,
+    /// The same numbers in the other of the two dtypes.
+    others: HashMap<TensorId, TensorId>,
+}
+
+impl Casting<'_> {
+    fn is_float(&self, id: TensorId) -> bool {
+        matches!(self.network.tensor(id).dtype, DType::F32 | DType::BF16)
+    }
+
+    /// A result of a node that computes in bf16.
+    fn round(&mut self, id: TensorId) {
+        let tensor = &mut self.network.tensors[id.0];
+        if tensor.dtype == DType::F32 {
+            tensor.dtype = DType::BF16;
+        }
+    }
+
+    /// Whether the node is to compute in bf16.
+    fn is_for_bf16(&self, node: &Node, targets: &[Target]) -> bool {
+        let Some(op) = node.op.bound() else { return false };
+        let is_data = kinds(&node.op);
+        let data = || node.inputs.iter().zip(&is_data).filter(|(_, data)| **data).map(|(id, _)| *id);
+        if !data().any(|id| self.is_float(id)) || !has_kernel(op) {
+            return false;
+        }
+        let results = node.outputs.iter().any(|id| self.network.tensor(*id).dtype == DType::F32);
+        if pack::packs(self.network, node) {
+            let x = self.network.tensor(node.inputs[0]);
+            let orders = targets.iter().map(|target| target.order(x.dims.len()));
+            let packs = |order: Option<Order>| {
+                let order = order.unwrap_or(Order::Strided(MemoryFormat::Contiguous));
+                let x = order.desc(&x.dims, DType::BF16).ok();
+                x.is_some_and(|x| pack::can_pack(self.network, node, &x))
+            };
+            return results && orders.into_iter().any(packs);
+        }
+        let is_there = |id: TensorId| {
+            let tensor = self.network.tensor(id);
+            let known = tensor.constant.is_some() || self.others.contains_key(&id);
+            known || tensor.dtype == DType::BF16 || !self.is_float(id)
+        };
+        let computed = data().any(|id| self.is_float(id) && self.network.tensor(id).constant.is_none());
+        results && computed && data().all(is_there) && self.takes_bf16(node, &is_data)
+    }
+
+    /// Whether the op takes row-major operands of bf16, and makes results of it.
+    fn takes_bf16(&self, node: &Node, is_data: &[bool]) -> bool {
+        let desc = |(id, data): (&TensorId, &bool)| {
+            let tensor = self.network.tensor(*id);
+            let dtype = match tensor.dtype {
+                DType::F32 if *data => DType::BF16,
+                DType::BF16 if !data => DType::F32,
+                other => other,
+            };
+            TensorDesc::strided(&tensor.dims, dtype, MemoryFormat::Contiguous)
+        };
+        let inputs: blocktensor::Result<Vec<TensorDesc>> =
+            node.inputs.iter().zip(is_data).map(desc).collect();
+        let Ok(results) = inputs.and_then(|inputs| node.op.infer(&inputs)) else { return false };
+        let wanted = |(id, desc): (&TensorId, &TensorDesc)| match self.network.tensor(*id).dtype {
+            DType::F32 => desc.dtype() == DType::BF16,
+            other => desc.dtype() == other,
+        };
+        node.outputs.iter().zip(&results).all(wanted)
+    }
+
+    /// The tensor in this dtype: a constant, or a cast that all who read it share.
+    fn as_dtype(&mut self, id: TensorId, dtype: DType) -> Result<TensorId> {
+        let tensor = self.network.tensor(id);
+        if tensor.dtype == dtype {
+            return Ok(id);
+        }
+        if let Some(other) = self.others.get(&id) {
+            return Ok(*other);
+        }
+        let other = match &tensor.constant {
+            Some(constant) => {
+                let constant = constant.to_dtype(dtype)?;
+                self.network.add_constant(constant)
+            }
+            None => {
+                let (of, dims) = (tensor.name.clone(), tensor.dims.clone());
+                let name = format!("{of} to {dtype}");
+                let other = self.network.add_tensor(name.clone(), &dims, dtype, None);
+                let op = BoundOp::cast(dtype);
+                self.network.nodes.push(Node {
+                    name,
+                    origin: Origin { node: of, op: op.op().to_string() },
+                    op: Operation::Bound(op),
+                    inputs: vec![id],
+                    outputs: vec![other],
+                });
+                other
+            }
+        };
+        self.others.insert(id, other);
+        Ok(other)
+    }
+}
+
+/// Whether a kernel that runs on this machine takes bf16 for the op's data.
+fn has_kernel(op: &BoundOp) -> bool {
+    let schema = op.registered().schema();
+    let data = || schema.args.iter().filter(|arg| arg.kind.is_data());
+    let takes = |name: &str, kernel: &Kernel| {
+        kernel.dtypes_of(schema, name).is_none_or(|dtypes| dtypes.contains(&DType::BF16))
+    };
+    let keys = [DispatchKey::STRIDED, DispatchKey::BLOCKED];
+    keys.iter().any(|key| op.registered().kernels(*key).any(|k| data().any(|arg| takes(arg.name, k))))
+}
+
+/// The precision that a network was made for.
+pub(super) fn of(network: &Network) -> Precision {
+    match network.tensors.iter().any(|tensor| tensor.dtype == DType::BF16) {
+        true => Precision::Bf16,
+        false => Precision::F32,
+    }
+}
+
+/// The nodes that compute in f32 in a network of another precision, with their ops.
+pub(super) fn in_f32(network: &Network) -> Vec<(&str, &str)> {
+    if of(network) == Precision::F32 {
+        return vec![];
+    }
+    let is_f32 = |id: &TensorId| network.tensor(*id).dtype == DType::F32;
+    let is_cast = |node: &Node| node.op.bound().is_some_and(BoundOp::is_cast);
+    let computes = |node: &&Node| {
+        !is_cast(node) && !facts(&*node.op).sharing.is_view() && node.outputs.iter().any(is_f32)
+    };
+    network.nodes.iter().filter(computes).map(|node| (node.name.as_str(), node.op.op())).collect()
+}
+
+#[cfg(test)]
+mod tests;
