@@ -20,9 +20,9 @@ FULL := --workspace $(FEATURES)
 CARGO := scripts/with-progress.sh cargo
 # Workspaces of their own. Those for frameworks in Rust fetch these frameworks, and `make test` leaves them out.
 OTHERS := crates/python fuzz
-FRAMEWORKS := crates/candle
+FRAMEWORKS := crates/candle crates/burn
 
-.PHONY: help demo test install wheel python python-torch ray candle deny soak sanitize valgrind miri fuzz bench doc fmt setup clean-cache
+.PHONY: help demo test install wheel python python-torch ray candle burn deny soak sanitize valgrind miri fuzz bench doc fmt setup clean-cache
 
 help:
 	@echo "make demo          ResNet-50 on a picture, in all three layouts, and as an ONNX file"
@@ -30,7 +30,7 @@ help:
 	@echo "make install       the C library, its headers, and files for pkg-config and CMake; PREFIX=/usr/local DESTDIR="
 	@echo "make wheel         the Python package; make python also tests it, make python-torch the PyTorch part too"
 	@echo "make ray           images through a plan on Ray Data: two workers on this machine, one of them killed"
-	@echo "make candle        candle: lints, tests, and a trunk by turns with candle"
+	@echo "make candle        candle: lints, tests, and a trunk by turns with candle; make burn the same with burn"
 	@echo "make deny          licences, sources and security advisories of the dependencies"
 	@echo "make soak          MINUTES=20 of shapes, models and C handles in turn: memory stays flat, or it fails"
 	@echo "make sanitize      all tests under AddressSanitizer and LeakSanitizer"
@@ -112,7 +112,7 @@ ray: setup
 	@scripts/python.sh ray
 
 # Each fetches its framework. The oneDNN is the one that all builds share.
-candle: setup
+candle burn: setup
 	@scripts/setup.sh $(SOURCE) lint
 	cargo fmt --manifest-path crates/$@/Cargo.toml --check
 	$(CARGO) clippy $(call OF,$@) --all-targets -- -D warnings
