@@ -1,4 +1,4 @@
-//! blocktensor for [burn](burn): packed convolutions and planned regions as operations of burn's CPU backend, `Flex`.
+//! blocktensor for [burn]: packed convolutions and planned regions as operations of burn's CPU backend, `Flex`.
 //!
 //! burn's dispatch is a closed enum of backends, so blocktensor cannot be one of its devices. What burn has instead is the
 //! `backend_extension`: [`BlockedOps`] is a trait of further operations, which `Flex` has here, and which burn's tensors reach through
