@@ -18,10 +18,11 @@ endif
 PLAIN := --no-default-features --workspace --exclude blocktensor-onednn-sys
 FULL := --workspace $(FEATURES)
 CARGO := scripts/with-progress.sh cargo
-# Workspaces of their own.
+# Workspaces of their own. Those for frameworks in Rust fetch these frameworks, and `make test` leaves them out.
 OTHERS := crates/python fuzz
+FRAMEWORKS := crates/candle crates/burn
 
-.PHONY: help demo test install wheel python python-torch ray deny soak sanitize valgrind miri fuzz bench doc fmt setup clean-cache
+.PHONY: help demo test install wheel python python-torch ray candle burn deny soak sanitize valgrind miri fuzz bench doc fmt setup clean-cache
 
 help:
 	@echo "make demo          ResNet-50 on a picture, in all three layouts, and as an ONNX file"
@@ -29,6 +30,7 @@ help:
 	@echo "make install       the C library, its headers, and files for pkg-config and CMake; PREFIX=/usr/local DESTDIR="
 	@echo "make wheel         the Python package; make python also tests it, make python-torch the PyTorch part too"
 	@echo "make ray           images through a plan on Ray Data: two workers on this machine, one of them killed"
+	@echo "make candle        candle: lints, tests, and a trunk by turns with candle; make burn the same with burn"
 	@echo "make deny          licences, sources and security advisories of the dependencies"
 	@echo "make soak          MINUTES=20 of shapes, models and C handles in turn: memory stays flat, or it fails"
 	@echo "make sanitize      all tests under AddressSanitizer and LeakSanitizer"
@@ -109,6 +111,18 @@ python-torch: setup
 ray: setup
 	@scripts/python.sh ray
 
+# Each fetches its framework. The oneDNN is the one that all builds share.
+candle burn: setup
+	@scripts/setup.sh $(SOURCE) lint
+	cargo fmt --manifest-path crates/$@/Cargo.toml --check
+	$(CARGO) clippy $(call OF,$@) --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(call OF,$@) --no-deps
+	$(CARGO) test $(call OF,$@)
+	$(CARGO) run $(call OF,$@) --example $@_trunk
+
+# Optimised, so that the example compares what users would.
+OF = --locked --release --manifest-path crates/$(1)/Cargo.toml --no-default-features --features $(SOURCE)
+
 # Stricter than in `make test`: it is an error if advisories cannot be fetched.
 deny:
 	scripts/deny.sh --strict
@@ -136,7 +150,7 @@ doc: setup
 
 fmt:
 	cargo fmt --all
-	for w in $(OTHERS); do cargo fmt --manifest-path $$w/Cargo.toml || exit; done
+	for w in $(OTHERS) $(FRAMEWORKS); do cargo fmt --manifest-path $$w/Cargo.toml || exit; done
 
 clean-cache:
 	cargo clean
