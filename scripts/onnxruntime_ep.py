@@ -25,7 +25,8 @@ import numpy as np
 import onnxruntime as ort
 from onnx import TensorProto, helper
 
-from onnxruntime_ep_models import models, networks, nodes, optimised, own
+from onnxruntime_ep_compiled import compiled
+from onnxruntime_ep_models import halves, models, networks, nodes, optimised, own
 from onnxruntime_sessions import EP, LIMIT, cpu, logged, model_of, refused, relative_l2, session, small
 
 # Nothing of what is measured here is kept.
@@ -260,8 +261,8 @@ def life():
     print("  a session runs after the library is unregistered")
 
 
-QUICK = [own, shapes, plans, types, partial, options, sessions, life, nodes]
-CHECKS = [networks, models, optimised, *QUICK]
+QUICK = [own, shapes, plans, types, partial, options, sessions, compiled, life, nodes]
+CHECKS = [networks, models, halves, optimised, *QUICK]
 
 
 def main():

@@ -133,6 +133,51 @@ def models():
     print(f"  {len(paths)} models: at most {worst:.1e} from the CPU provider")
 
 
+def divided(path, folder):
+    """The model with nodes that only the CPU provider runs after every second convolution: a sequence of one tensor, which changes nothing."""
+    model = onnx.load(path)
+    nodes, count = [], 0
+    for node in model.graph.node:
+        nodes.append(node)
+        if node.op_type == "Conv":
+            count += 1
+            if count % 2:
+                name, before = node.output[0], f"{node.output[0]} before"
+                node.output[0] = before
+                nodes.append(onnx.helper.make_node("SequenceConstruct", [before], [f"{name} alone"], f"sequence{count}"))
+                nodes.append(onnx.helper.make_node("SequenceAt", [f"{name} alone", "first of a sequence"], [name], f"first{count}"))
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    model.graph.initializer.append(numpy_helper.from_array(np.array(0), "first of a sequence"))
+    to = f"{folder}/{path.stem}.onnx"
+    onnx.save(model, to)
+    return to, (count + 1) // 2
+
+
+def halves():
+    """Models in many parts: every second convolution ends a fused node."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "blocktensor/models"
+    paths = [path for folder in (OWN, cache) for path in sorted(folder.rglob("*.onnx"))]
+    paths = [path for path in paths if ".b16" not in path.name and path.with_suffix(".image.npy").exists()]
+    worst, parts = 0.0, 0
+    with tempfile.TemporaryDirectory() as folder:
+        for path in paths:
+            divided_path, count = divided(path, folder)
+            if not count:
+                continue
+            image = np.load(path.with_suffix(".image.npy"))
+            ours, theirs = session(divided_path, True, partial=1, layouts="blocked"), cpu(divided_path)
+            refused(lambda divided_path=divided_path: session(divided_path, layouts="nchw"), f"{2 * count} node", "`sequence1`", "`first1`")
+            feeds = {ours.get_inputs()[0].name: image}
+            for output, got, want in zip(theirs.get_outputs(), ours.run(None, feeds), theirs.run(None, feeds), strict=True):
+                exact, error, limit = path.parent / f"{path.stem}.{output.name}.f64.npy", relative_l2(got, want), LIMIT
+                if exact.exists():
+                    limit = max(limit, 3 * relative_l2(want, np.load(exact)))
+                worst, parts = max(worst, error), parts + count
+                assert error <= limit, f"{path.stem}: {error:.1e} from the CPU provider"
+    print(f"  {len(paths)} models, divided at {parts} convolutions: at most {worst:.1e} from it")
+
+
 def cases():
     """ONNX's own tests: name, model, tolerances, and pairs of inputs and outputs."""
     from onnx.backend.test.loader import load_model_tests
