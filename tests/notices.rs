@@ -34,6 +34,7 @@ fn linked() -> Vec<String> {
         "tree",
         "--locked",
         "--package=blocktensor-capi",
+        "--package=blocktensor-onnxruntime-ep",
         "--edges=normal,no-proc-macro",
         "--target",
         TARGET,
@@ -43,7 +44,7 @@ fn linked() -> Vec<String> {
     let mut all: Vec<String> = tree
         .lines()
         .map(|line| line.trim_end_matches(" (*)"))
-        .filter(|line| !line.contains('/'))
+        .filter(|line| !line.is_empty() && !line.contains('/'))
         .map(|line| line.replace(" v", " "))
         .collect();
     all.sort();

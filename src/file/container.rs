@@ -18,6 +18,7 @@ use super::header::{Header, MAX_HEADER, START, fill, header_length};
 use super::{access, irregular, shown, shown_path, whole};
 use crate::buffer::{ALIGN, Buffer};
 use crate::error::{Complaint, Error, Result, fail};
+use crate::memory;
 use crate::threads::parallel_for;
 
 /// One tensor of a file.
@@ -104,7 +105,7 @@ pub(super) enum FileKind {
     Plan,
 }
 
-/// What the metadata of a packed file has, as [`write()`] writes it.
+/// What the metadata of a packed file has, as [`composed`] writes it.
 const PACKED: &[u8] = br#""format":"blocktensor-packed""#;
 /// The same of a plan. In a text, its quotes would be escaped.
 const PLAN: &[u8] = br#""text:plan":"#;
@@ -154,18 +155,58 @@ impl FileKind {
     }
 }
 
-/// Writes a file: whole, or on an error not at all. Replaces only a file of the same kind.
-pub(super) fn write(
-    op: &'static str,
-    path: &Path,
-    metadata: &BTreeMap<String, String>,
-    mut parts: Vec<NewTensor<'_>>,
+/// A file's content.
+pub(super) struct NewFile<'a> {
+    header: Vec<u8>,
+    parts: Vec<NewTensor<'a>>,
+    /// The padding before each tensor, and after the last.
+    gaps: Vec<usize>,
     kind: FileKind,
-) -> Result<()> {
+}
+
+impl NewFile<'_> {
+    /// Writes a file: whole, or on an error not at all. Replaces only a file of the same kind.
+    pub(super) fn write(&self, op: &'static str, path: &Path) -> Result<()> {
+        replace(op, path, self.kind, |file| self.write_to(file))
+    }
+
+    /// The bytes of the file.
+    pub(super) fn bytes(&self) -> Result<Vec<u8>> {
+        let tensors = self.parts.iter().map(|part| part.bytes.len()).chain(self.gaps.iter().copied());
+        let sums = if self.kind.is_checked() { (self.parts.len() + 1) * 8 } else { 0 };
+        let mut bytes =
+            memory::try_with_capacity("a file", self.header.len() + tensors.sum::<usize>() + sums)?;
+        self.write_to(&mut bytes).map_err(|_| Error::OutOfMemory { bytes: bytes.len(), call: "a file" })?;
+        Ok(bytes)
+    }
+
+    fn write_to(&self, file: &mut dyn Write) -> std::io::Result<()> {
+        let mut sums = vec![checksum(&self.header)];
+        file.write_all(&self.header)?;
+        for (i, gap) in self.gaps.iter().enumerate() {
+            file.write_all(&[0; ALIGN][..*gap])?;
+            if let Some(part) = self.parts.get(i) {
+                sums.push(checksum(&part.bytes));
+                file.write_all(&part.bytes)?;
+            }
+        }
+        if self.kind.is_checked() {
+            sums.iter().try_for_each(|sum| file.write_all(&sum.to_le_bytes()))?;
+        }
+        Ok(())
+    }
+}
+
+/// The content of a file of these tensors.
+pub(super) fn composed<'a>(
+    op: &'static str,
+    metadata: &BTreeMap<String, String>,
+    mut parts: Vec<NewTensor<'a>>,
+    kind: FileKind,
+) -> Result<NewFile<'a>> {
     if kind == FileKind::Plain {
         parts.sort_by(|a, b| (b.dtype.bitsize(), &a.name).cmp(&(a.dtype.bitsize(), &b.name)));
     }
-    let mut sums = Vec::new();
     let mut header = serde_json::Map::new();
     if !metadata.is_empty() {
         header.insert("__metadata__".into(), json!(metadata));
@@ -195,7 +236,6 @@ pub(super) fn write(
         }
     };
     let mut at = 0usize;
-    // The padding before each tensor, and after the last.
     let mut gaps = Vec::with_capacity(parts.len() + 1);
     for i in 0..=parts.len() {
         let gap = if kind.is_checked() { at.next_multiple_of(ALIGN) - at } else { 0 };
@@ -227,21 +267,7 @@ pub(super) fn write(
     // The format allows spaces at the header's end: they align the first tensor.
     header.resize((8 + header.len()).next_multiple_of(ALIGN) - 8, b' ');
     header.splice(..0, (header.len() as u64).to_le_bytes());
-    replace(op, path, kind, |file| {
-        sums.push(checksum(&header));
-        file.write_all(&header)?;
-        for (i, gap) in gaps.iter().enumerate() {
-            file.write_all(&[0; ALIGN][..*gap])?;
-            if let Some(part) = parts.get(i) {
-                sums.push(checksum(&part.bytes));
-                file.write_all(&part.bytes)?;
-            }
-        }
-        if kind.is_checked() {
-            sums.iter().try_for_each(|sum| file.write_all(&sum.to_le_bytes()))?;
-        }
-        Ok(())
-    })
+    Ok(NewFile { header, parts, gaps, kind })
 }
 
 /// The tensor of a checked file that holds its checksums: of the header, then of each tensor in the file's order.

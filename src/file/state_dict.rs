@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::container::{Container, FileKind, NewTensor, StoredTensor, write};
+use super::container::{Container, FileKind, NewTensor, StoredTensor, composed};
 use super::tensors::{file_dtype, row_major, tensor};
 use super::{shown, shown_path};
 use crate::error::{Call, Complaint, Error, Result, Text, fail};
@@ -233,7 +233,7 @@ impl StateDict {
             };
             parts.push(part);
         }
-        write(op, path.as_ref(), &metadata, parts, FileKind::Plain)
+        composed(op, &metadata, parts, FileKind::Plain)?.write(op, path.as_ref())
     }
 
     /// Whether the content is that of a safetensors file, whole or damaged, which is none of packed weights: [`save`](Self::save)

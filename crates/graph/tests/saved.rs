@@ -80,6 +80,16 @@ fn saved(layouts: Layouts, keep_plain: bool) -> Saved {
 }
 
 #[test]
+fn bytes_are_those_of_the_file() {
+    for keep_plain in [false, true] {
+        let Saved { plan, path, .. } = &saved(Layouts::Blocked, keep_plain);
+        let bytes = plan.to_bytes(keep_plain).unwrap();
+        assert!(bytes == std::fs::read(path).unwrap());
+        assert_eq!(bits(&Plan::load(&PackedFile::of_bytes("bytes", &bytes).unwrap()).unwrap()), bits(plan));
+    }
+}
+
+#[test]
 fn a_plan_comes_back_with_every_choice_and_the_same_bits() {
     for layouts in Layouts::ALL {
         let Saved { plan, path, .. } = &saved(layouts, false);

@@ -87,6 +87,25 @@ impl External {
             }),
         };
         let location = entry("location").unwrap_or_default();
+        let path = self.file(what, location)?;
+        let size = path.metadata().map_err(|e| Error::Io { path: path.clone(), source: Arc::new(e) })?.len();
+        let offset = number("offset")?.unwrap_or(0);
+        let length = number("length")?.unwrap_or(wanted as u64);
+        if length != wanted as u64 {
+            let rule = format!("its type and sizes take {wanted} bytes");
+            return Err(Error::invalid(what, format!("{length} bytes"), rule, "export the model again"));
+        }
+        if offset.checked_add(length).is_none_or(|end| end > size) {
+            let rule = format!("`{location}` has {size} bytes");
+            let got = format!("{length} bytes at offset {offset}");
+            return Err(Error::invalid(what, got, rule, "the file is incomplete: copy it again"));
+        }
+        self.files.borrow_mut().insert(path.clone());
+        Ok(Part { path, offset, length: wanted })
+    }
+
+    /// The regular file of this name, without links.
+    fn file(&self, what: &str, location: &str) -> Result<PathBuf> {
         let Some(folder) = &self.folder else {
             return Err(Error::unsupported(
                 what,
@@ -120,21 +139,17 @@ impl External {
             let got = format!("`{location}`, which is no regular file");
             return Err(Error::invalid(what, got, "its numbers are in a file", "export the model again"));
         }
-        let size = metadata.len();
-        let offset = number("offset")?.unwrap_or(0);
-        let length = number("length")?.unwrap_or(wanted as u64);
-        if length != wanted as u64 {
-            let rule = format!("its type and sizes take {wanted} bytes");
-            return Err(Error::invalid(what, format!("{length} bytes"), rule, "export the model again"));
-        }
-        if offset.checked_add(length).is_none_or(|end| end > size) {
-            let rule = format!("`{location}` has {size} bytes");
-            let got = format!("{length} bytes at offset {offset}");
-            return Err(Error::invalid(what, got, rule, "the file is incomplete: copy it again"));
-        }
-        self.files.borrow_mut().insert(path_of_file.clone());
-        Ok(Part { path: path_of_file, offset, length: wanted })
+        Ok(path_of_file)
     }
+}
+
+/// The regular file that a model names, by the rules for external data: it is in the model's folder or below it. `what` is for errors.
+///
+/// # Errors
+/// [`Error::Invalid`] for a name that breaks the rules; [`Error::Io`].
+#[doc(hidden)]
+pub fn file_beside(what: &str, model: &Path, location: &str) -> Result<PathBuf> {
+    External::beside(model, None).file(what, location)
 }
 
 /// The path below the model's folder that a location names, without `.` and `..`. `None` if it leads out of the folder on its way,

@@ -31,6 +31,8 @@ pub(crate) struct Node {
     pub(crate) implicit: Vec<String>,
     /// Whether another provider has it.
     pub(crate) is_taken: bool,
+    /// Whether it carries a plan of this provider.
+    pub(crate) is_compiled: bool,
     /// Whether it has graphs inside, such as `If`.
     pub(crate) has_graphs: bool,
     /// Why it cannot run, where its op does not matter.
@@ -74,15 +76,18 @@ impl Model {
     /// The nodes that run here. Without `partial` the search ends where some do not: the caller refuses the model.
     pub(crate) fn claims(&self, partial: bool) -> Claims {
         let reads = self.reads();
-        let mut runs: Vec<bool> = self.nodes.iter().map(|node| !node.is_taken).collect();
+        let mut runs: Vec<bool> = self.nodes.iter().map(|node| !node.is_taken && !node.is_compiled).collect();
+        let compiled =
+            || (0..self.nodes.len()).filter(|&i| self.nodes[i].is_compiled && !self.nodes[i].is_taken);
         let mut left = BTreeMap::new();
         loop {
-            let regions = partition(&reads, &runs);
+            let mut regions = partition(&reads, &runs);
             let missing: Vec<_> = regions.iter().flat_map(|region| self.missing(region)).collect();
             let ends = missing.is_empty() || !partial;
             missing.iter().for_each(|&(i, _)| runs[i] = false);
             left.extend(missing);
             if ends {
+                regions.extend(compiled().map(|i| vec![i]));
                 return Claims { regions, left: left.into_iter().collect() };
             }
         }
@@ -303,6 +308,7 @@ mod tests {
                 read,
                 implicit: vec![],
                 is_taken: false,
+                is_compiled: false,
                 has_graphs: false,
                 reason: None,
             });
@@ -360,6 +366,16 @@ mod tests {
         let claims = model.claims(true);
         assert_eq!(claims.regions, [vec![1, 2]]);
         assert_eq!(model.crossings(&claims.regions), [("v1", 0, 1), ("v3", 2, 3), ("v3", 2, 4)]);
+    }
+
+    #[test]
+    fn compiled_nodes_are_regions_of_their_own() {
+        let mut model = model(&["Relu", "EPContext", "Exp", "Relu"]);
+        model.nodes[1].is_compiled = true;
+        let claims = model.claims(false);
+        assert_eq!((claims.regions, claims.left.len()), (vec![vec![0], vec![2, 3], vec![1]], 0));
+        model.nodes[1].is_taken = true;
+        assert_eq!(model.claims(false).regions, [vec![0], vec![2, 3]]);
     }
 
     #[test]

@@ -204,8 +204,13 @@ slots!(
     KernelContext_GetOutput = 91,
     ReleaseStatus = 93,
     Logger_LogMessage = 247,
+    CreateOpAttr = 211,
     ReadOpAttr = 272,
+    GetModelEditorApi = 291,
     GetEpApi = 317,
+    Graph_GetModelPath = 334,
     Graph_GetNodes = 345,
     GetTensorData = 378
 );
+
+slots!(ort_sys::OrtModelEditorApi, size_of::<ort_sys::OrtModelEditorApi>() / 8, CreateNode = 6);

@@ -2,13 +2,17 @@
 #![allow(unsafe_code)]
 
 use std::collections::HashMap;
+use std::ffi::c_char;
+use std::path::PathBuf;
 use std::ptr::{null, null_mut};
 
+use blocktensor::memory;
 use blocktensor_graph::{Constant, Dim};
 use blocktensor_onnx::{Attribute, HostNode, HostValue, NEWEST_OPSET, constant_of};
 use ort_sys::{OrtGraph, OrtNode, OrtOpAttr, OrtOpAttrType, OrtTypeInfo, OrtValue, OrtValueInfo};
 
 use crate::claim::{Model, Node};
+use crate::context;
 use crate::failure::{Failure, Result};
 use crate::ort::{Ort, call, text};
 
@@ -21,6 +25,18 @@ impl Ort {
         let mut parent = null();
         call!(self, Graph_GetParentNode(graph, &mut parent))?;
         Ok(!parent.is_null())
+    }
+
+    /// The path of the graph's model, if it has one.
+    ///
+    /// # Safety
+    /// As for `is_body`.
+    pub(crate) unsafe fn model_path(&self, graph: *const OrtGraph) -> Result<Option<PathBuf>> {
+        let mut path: *const c_char = null();
+        call!(self, Graph_GetModelPath(graph, &mut path))?;
+        // SAFETY: it is a string of the graph.
+        let path = unsafe { text(path) };
+        Ok((!path.is_empty()).then(|| path.into()))
     }
 
     /// The nodes of a graph, in an order in which they can run.
@@ -122,13 +138,20 @@ impl Ort {
                 format!("version {since} of the op; those of operator sets up to {NEWEST_OPSET} are known");
             reason = reason.or(Some(text));
         }
+        let is_context = context::is_context(&read);
         if reason.is_none() {
-            match self.attributes(node) {
+            // A plan may have hundreds of megabytes.
+            let left_out = if is_context { context::DATA } else { "" };
+            match self.attributes(node, left_out) {
                 Ok(attributes) => read.attributes = attributes,
                 Err(e) => reason = Some(e.text),
             }
         }
-        Ok(Node { read, implicit: taken_in, is_taken, has_graphs, reason })
+        if is_context && reason.is_none() {
+            reason = context::foreign(&read);
+        }
+        let is_compiled = is_context && reason.is_none();
+        Ok(Node { read, implicit: taken_in, is_taken, is_compiled, has_graphs, reason })
     }
 
     fn inputs(&self, node: *const OrtNode) -> Result<Vec<*const OrtValueInfo>> {
@@ -250,21 +273,54 @@ impl Ort {
         Ok(read)
     }
 
-    fn attributes(&self, node: *const OrtNode) -> Result<Vec<(String, Attribute)>> {
+    /// All attributes but one.
+    fn attributes(&self, node: *const OrtNode, left_out: &str) -> Result<Vec<(String, Attribute)>> {
+        let mut read = Vec::new();
+        for (name, attribute) in self.named_attributes(node)? {
+            if name != left_out {
+                let value = self.attribute(&name, attribute)?;
+                read.push((name, value));
+            }
+        }
+        Ok(read)
+    }
+
+    fn named_attributes(&self, node: *const OrtNode) -> Result<Vec<(String, *const OrtOpAttr)>> {
         let mut count = 0;
         call!(self, Node_GetNumAttributes(node, &mut count))?;
         let mut attributes = vec![null(); count];
         call!(self, Node_GetAttributes(node, attributes.as_mut_ptr(), count))?;
-        let mut read = Vec::with_capacity(count);
+        let mut named = Vec::with_capacity(count);
         for attribute in attributes.into_iter().filter(|attribute| !attribute.is_null()) {
             let mut name = null();
             call!(self, OpAttr_GetName(attribute, &mut name))?;
             // SAFETY: it is a string of the attribute.
-            let name = unsafe { text(name) };
-            let value = self.attribute(&name, attribute)?;
-            read.push((name, value));
+            named.push((unsafe { text(name) }, attribute));
         }
-        Ok(read)
+        Ok(named)
+    }
+
+    /// The bytes of a text among a node's attributes, with whatever is in it.
+    ///
+    /// # Safety
+    /// The node is one of ONNX Runtime's.
+    pub(crate) unsafe fn text_attribute(&self, node: *const OrtNode, name: &str) -> Result<Option<Vec<u8>>> {
+        let attributes = self.named_attributes(node)?;
+        let Some((_, attribute)) = attributes.into_iter().find(|(known, _)| known == name) else {
+            return Ok(None);
+        };
+        let (kind, mut size) = (OrtOpAttrType::ORT_OP_ATTR_STRING, 0);
+        // Without room it is an error that says how much there must be, with a NUL at the end.
+        let first = call!(self, ReadOpAttr(attribute, kind, null_mut(), 0, &mut size));
+        if size == 0 {
+            return first.map(|()| None);
+        }
+        let mut bytes = memory::try_filled("a text of a model", size, 0u8)?;
+        let mut written = 0;
+        call!(self, ReadOpAttr(attribute, kind, bytes.as_mut_ptr().cast(), size, &mut written))?;
+        bytes.truncate(written.min(size));
+        bytes.pop_if(|last| *last == 0);
+        Ok(Some(bytes))
     }
 
     fn attribute(&self, name: &str, attribute: *const OrtOpAttr) -> Result<Attribute> {

@@ -14,7 +14,7 @@ pub(crate) const NAME: &str = "BlocktensorExecutionProvider";
 pub(crate) const PREFIX: &str = "ep.blocktensorexecutionprovider.";
 
 /// An option: its name, and what it may be.
-const KNOWN: [(&str, &str); 9] = [
+const KNOWN: [(&str, &str); 10] = [
     ("threads", "a number of threads"),
     ("layouts", "measured, nchw, nhwc or blocked"),
     ("exact", "0 or 1"),
@@ -23,6 +23,7 @@ const KNOWN: [(&str, &str); 9] = [
     ("sizes", "numbers for the model's sizes, such as `batch=1, height=224`; `;` divides several such lists"),
     ("measure_new_shapes", "0 or 1"),
     ("partial", "0 or 1"),
+    ("map_plans", "0 or 1"),
     ("report", "a file that can be written"),
 ];
 
@@ -44,6 +45,8 @@ pub(crate) struct Options {
     pub(crate) measure_new_shapes: bool,
     /// Whether nodes that cannot run are left to other providers.
     pub(crate) partial: bool,
+    /// Whether plans that compiled models have in files are mapped. The program promises that nobody changes the files.
+    pub(crate) map_plans: bool,
     /// The file that all plans are written to.
     pub(crate) report: Option<PathBuf>,
 }
@@ -59,6 +62,7 @@ impl Default for Options {
             sizes: vec![],
             measure_new_shapes: false,
             partial: false,
+            map_plans: false,
             report: None,
         }
     }
@@ -98,6 +102,7 @@ impl Options {
                 }
                 "measure_new_shapes" => options.measure_new_shapes = switch(value).ok_or_else(refused)?,
                 "partial" => options.partial = switch(value).ok_or_else(refused)?,
+                "map_plans" => options.map_plans = switch(value).ok_or_else(refused)?,
                 "report" if value.is_empty() => return Err(refused()),
                 "report" => options.report = Some(value.into()),
                 _ => {
@@ -123,6 +128,19 @@ impl Options {
             options = options.weight_growth(times);
         }
         options
+    }
+
+    /// The options that are set and matter only where plans are made.
+    pub(crate) fn planning_set(&self) -> Vec<&'static str> {
+        let default = Options::default();
+        let set = [
+            ("`layouts`", self.layouts != default.layouts),
+            ("`exact`", self.exact != default.exact),
+            ("`profiles`", self.profiles != default.profiles),
+            ("`weight_growth`", self.weight_growth != default.weight_growth),
+            ("`measure_new_shapes`", self.measure_new_shapes != default.measure_new_shapes),
+        ];
+        set.into_iter().filter_map(|(name, is_set)| is_set.then_some(name)).collect()
     }
 
     /// Refuses numbers for sizes that no region has.
@@ -208,6 +226,7 @@ mod tests {
             ("sizes", "n=1, h = 224;n=8,h=64"),
             ("measure_new_shapes", "1"),
             ("partial", "1"),
+            ("map_plans", "1"),
             ("report", "plan.svg"),
         ];
         let expected = Options {
@@ -219,12 +238,29 @@ mod tests {
             sizes: vec![Sizes::new().with("n", 1).with("h", 224), Sizes::new().with("n", 8).with("h", 64)],
             measure_new_shapes: true,
             partial: true,
+            map_plans: true,
             report: Some("plan.svg".into()),
         };
         assert_eq!(read(&options).unwrap(), expected);
         assert_eq!(options.len(), KNOWN.len());
         let lower = format!("ep.{}.", NAME.to_lowercase());
         assert_eq!(lower, PREFIX);
+    }
+
+    #[test]
+    fn options_of_planning_are_told_apart() {
+        let all = [
+            ("exact", "1"),
+            ("layouts", "nhwc"),
+            ("measure_new_shapes", "1"),
+            ("profiles", "measured"),
+            ("weight_growth", "2"),
+        ];
+        for (name, value) in all {
+            assert_eq!(read(&[(name, value)]).unwrap().planning_set(), [format!("`{name}`")]);
+        }
+        let others = [("threads", "1"), ("partial", "1"), ("map_plans", "1"), ("report", "plan.svg")];
+        assert!(read(&others).unwrap().planning_set().is_empty());
     }
 
     #[test]
@@ -252,6 +288,7 @@ mod tests {
             ("sizes", "n=1;"),
             ("measure_new_shapes", "2"),
             ("partial", ""),
+            ("map_plans", "yes"),
             ("report", ""),
         ] {
             let refused = text(&[(name, value)]);

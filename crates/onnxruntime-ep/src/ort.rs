@@ -1,12 +1,12 @@
 //! Calls into ONNX Runtime: statuses, graphs, values.
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr::{null, null_mut};
 
 use ort_sys::{
-    OrtApi, OrtApiBase, OrtErrorCode, OrtLogger, OrtLoggingLevel, OrtSessionOptions, OrtStatus, OrtStatusPtr,
-    OrtTensorTypeAndShapeInfo, OrtValue,
+    OrtApi, OrtApiBase, OrtErrorCode, OrtLogger, OrtLoggingLevel, OrtNode, OrtOpAttr, OrtOpAttrType,
+    OrtSessionOptions, OrtStatus, OrtStatusPtr, OrtTensorTypeAndShapeInfo, OrtValue,
 };
 
 use crate::failure::{Failure, Result};
@@ -67,6 +67,22 @@ pub(crate) struct Held {
     pub(crate) data_type: i32,
     pub(crate) dims: Vec<i64>,
     pub(crate) data: *mut u8,
+}
+
+/// A node to make.
+pub(crate) struct NewNode<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) op: &'a str,
+    pub(crate) domain: &'a str,
+    pub(crate) inputs: &'a [String],
+    pub(crate) outputs: &'a [String],
+    pub(crate) attributes: &'a [(&'a str, NewAttribute<'a>)],
+}
+
+pub(crate) enum NewAttribute<'a> {
+    Int(i64),
+    /// Any bytes.
+    Text(&'a [u8]),
 }
 
 impl Ort {
@@ -191,6 +207,70 @@ impl Ort {
         let mut dims = vec![0; rank];
         call!(self, GetDimensions(info, dims.as_mut_ptr(), rank))?;
         Ok((of, dims))
+    }
+
+    /// A node of its own, which the caller releases, or gives to ONNX Runtime.
+    pub(crate) fn new_node(&self, node: &NewNode<'_>) -> Result<*mut OrtNode> {
+        // SAFETY: the table has this function, and returns null or a table that lives as long as the process.
+        let editor = unsafe { ((*self.api).GetModelEditorApi)().as_ref() };
+        let Some(editor) = editor else {
+            return Err(Failure::other(format!(
+                "{NAME}: this ONNX Runtime cannot write models; use a full build"
+            )));
+        };
+        let strings = |list: &[String]| list.iter().map(|text| c_string(text)).collect::<Vec<_>>();
+        let (inputs, outputs) = (strings(node.inputs), strings(node.outputs));
+        let pointers = |list: &[CString]| list.iter().map(|text| text.as_ptr()).collect::<Vec<_>>();
+        let (inputs, outputs) = ((pointers(&inputs), inputs), (pointers(&outputs), outputs));
+        let (name, op, domain) = (c_string(node.name), c_string(node.op), c_string(node.domain));
+        let (mut attributes, mut made) = (Vec::with_capacity(node.attributes.len()), null_mut());
+        let all = node.attributes.iter().try_for_each(|(name, value)| {
+            attributes.push(self.new_attribute(name, value)?);
+            Ok(())
+        });
+        let done = all.and_then(|()| {
+            // SAFETY: all strings live during the call, which takes the attributes.
+            let status = unsafe {
+                (editor.CreateNode)(
+                    op.as_ptr(),
+                    domain.as_ptr(),
+                    name.as_ptr(),
+                    inputs.0.as_ptr(),
+                    inputs.0.len(),
+                    outputs.0.as_ptr(),
+                    outputs.0.len(),
+                    attributes.as_mut_ptr(),
+                    attributes.len(),
+                    &mut made,
+                )
+            };
+            // SAFETY: nobody else releases the status.
+            unsafe { self.check(status) }
+        });
+        // What was taken is null now.
+        for attribute in attributes.into_iter().filter(|attribute| !attribute.is_null()) {
+            // SAFETY: nobody else has it.
+            unsafe { ((*self.api).ReleaseOpAttr)(attribute) };
+        }
+        done.map(|()| made)
+    }
+
+    fn new_attribute(&self, name: &str, value: &NewAttribute<'_>) -> Result<*mut OrtOpAttr> {
+        let (kind, data, count): (_, *const c_void, _) = match value {
+            NewAttribute::Int(number) => (OrtOpAttrType::ORT_OP_ATTR_INT, (&raw const *number).cast(), 1),
+            NewAttribute::Text(bytes) => {
+                (OrtOpAttrType::ORT_OP_ATTR_STRING, bytes.as_ptr().cast(), bytes.len())
+            }
+        };
+        let Ok(count) = i32::try_from(count) else {
+            return Err(Failure::invalid(format!(
+                "{NAME}: the attribute `{name}` would have {count} bytes, and may have {}; set `ep.context_embed_mode` to 0",
+                i32::MAX
+            )));
+        };
+        let (name, mut made) = (c_string(name), null_mut());
+        call!(self, CreateOpAttr(name.as_ptr(), data, count, kind, &mut made))?;
+        Ok(made)
     }
 
     /// An input of a run.

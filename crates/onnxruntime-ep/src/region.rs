@@ -18,7 +18,7 @@ pub(crate) const MOST_PLANS: usize = 16;
 type Made = Arc<Mutex<Option<Arc<Plan>>>>;
 
 /// A new plan, with what there is to tell.
-type Told = (Arc<Plan>, News);
+pub(crate) type Told = (Arc<Plan>, News);
 
 /// The sizes of each input.
 type Shapes = Vec<Vec<usize>>;
@@ -50,6 +50,8 @@ enum How {
     Fixed,
     Measured,
     Estimated,
+    /// A compiled model has the plan.
+    Read,
     /// A run waits for it, so that nothing is measured: as the plan for these shapes did.
     Like(Shapes, Arc<Plan>),
     /// A run waits for it, and there is no other plan.
@@ -82,6 +84,37 @@ impl Region {
             region.drop_weights()?;
         }
         Ok((region, made))
+    }
+
+    /// The region of a node with as many inputs and outputs as `ends` says. Its plan was read, which took this long.
+    pub(crate) fn compiled(
+        name: String,
+        plan: Plan,
+        ends: (usize, usize),
+        options: Options,
+        seconds: f64,
+    ) -> Result<(Region, Vec<Told>)> {
+        let of_plan = (plan.inputs().count(), plan.outputs().count());
+        if of_plan != ends {
+            return Err(Failure::invalid(format!(
+                "{name}: it has {} and {}, and its plan {} and {}; compile the model again",
+                counted(ends.0, "input"),
+                counted(ends.1, "output"),
+                of_plan.0,
+                of_plan.1
+            )));
+        }
+        let (mut graph, mut shapes) = (Graph::new(), Shapes::new());
+        for ((name, desc), of) in plan.inputs().zip(plan.input_types()) {
+            let dims: Vec<Dim> = desc.dims().iter().map(|&size| Dim::Size(size)).collect();
+            graph.input_of(name, *of, &dims)?;
+            shapes.push(desc.dims().to_vec());
+        }
+        let (plan, places) = (Arc::new(plan), (0..ends.0).collect());
+        let plans = Mutex::new(vec![(shapes.clone(), Arc::new(Mutex::new(Some(Arc::clone(&plan)))))]);
+        let region = Region { name, graph, options, places, plans, has_warned: AtomicBool::new(false) };
+        let news = region.news(&shapes, &How::Read, &plan, seconds);
+        Ok((region, vec![(plan, news)]))
     }
 
     pub(crate) fn options(&self) -> &Options {
@@ -131,7 +164,7 @@ impl Region {
         let options = match &how {
             How::Like(_, plan) => options.like(plan),
             How::Unmeasured => options.profiles(Profiles::Estimated),
-            How::Fixed | How::Measured | How::Estimated => options,
+            How::Fixed | How::Measured | How::Estimated | How::Read => options,
         };
         let start = Instant::now();
         let plan = self.options.run(|| self.graph.plan(&options));
@@ -170,6 +203,7 @@ impl Region {
         let how_it_was = match how {
             How::Fixed => format!("planned with {} layouts", self.options.layouts.name()),
             How::Measured => "planned with measured layouts".to_string(),
+            How::Read => "read with the compiled model".to_string(),
             How::Estimated => "planned by estimated times".to_string(),
             How::Like(other, _) => {
                 format!("a new shape, planned like {}, without measuring", told(other))
@@ -228,6 +262,7 @@ fn distance(a: &[Vec<usize>], b: &[Vec<usize>]) -> f64 {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use blocktensor::PackedFile;
     use blocktensor_onnx::{HostNode, HostValue};
 
     use super::*;
@@ -314,6 +349,25 @@ pub(crate) mod tests {
             assert!(region.plan_for(&[vec![n, 3]]).is_err());
         }
         assert!(Arc::ptr_eq(&region.plan_for(&[vec![2, 3]]).unwrap().0, &made[0].0));
+    }
+
+    #[test]
+    fn a_compiled_region_has_its_plan_and_no_other_shape() {
+        let (_, made) = Region::new(model(vec![2.into(), 3.into()]), nchw()).unwrap();
+        let bytes = made[0].0.to_bytes(false).unwrap();
+        let plan = || Plan::load(&PackedFile::of_bytes("plan", &bytes).unwrap()).unwrap();
+        let (region, told) = Region::compiled("node `c`".into(), plan(), (1, 1), nchw(), 0.5).unwrap();
+        assert!(
+            told[0].1.text.contains("node `c`, inputs `x` [2, 3]: read with the compiled model, in 0.50 s"),
+            "{told:?}"
+        );
+        assert!(Arc::ptr_eq(&region.plan_for(&[vec![2, 3]]).unwrap().0, &told[0].0) && region.places == [0]);
+        let text = region.plan_for(&[vec![3, 3]]).unwrap_err().text;
+        assert!(text.starts_with("node `c`: input `x`"), "{text}");
+        for ends in [(0, 1), (2, 1), (1, 0), (1, 2)] {
+            let text = Region::compiled("node `c`".into(), plan(), ends, nchw(), 0.5).unwrap_err().text;
+            assert!(text.contains("its plan 1 and 1"), "{text}");
+        }
     }
 
     /// What a shape is planned by: whether it was estimated, and the news.

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use safetensors::tensor::Dtype;
 
 use self::entry::Entry;
-use super::container::{Container, FileKind, NewTensor, StoredTensor, write};
+use super::container::{Container, FileKind, NewFile, NewTensor, StoredTensor, composed};
 use super::tensors::{file_dtype, row_major};
 use super::{cut, shown, shown_path};
 use crate::buffer::{ALIGN, Buffer};
@@ -146,6 +146,16 @@ impl<'a> PackedWriter<'a> {
     /// `FileAccess`, also for a file of another kind; `OutOfMemory`.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let op = "PackedWriter::save";
+        self.file(op)?.write(op, path.as_ref())
+    }
+
+    /// What [`save`](Self::save) writes, for [`PackedFile::of_bytes`].
+    #[doc(hidden)]
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        self.file("PackedWriter::to_bytes")?.bytes()
+    }
+
+    fn file(&self, op: &'static str) -> Result<NewFile<'_>> {
         let mut metadata: BTreeMap<String, String> =
             [FORMAT, VERSION, ("blocktensor", env!("CARGO_PKG_VERSION"))]
                 .map(|(key, value)| (key.into(), value.into()))
@@ -180,7 +190,7 @@ impl<'a> PackedWriter<'a> {
         }
         let is_plan = self.texts.contains_key(PackedFile::PLAN);
         let kind = if is_plan { FileKind::Plan } else { FileKind::Checked };
-        write(op, path.as_ref(), &metadata, parts, kind)
+        composed(op, &metadata, parts, kind)
     }
 }
 

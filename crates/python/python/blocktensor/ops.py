@@ -135,6 +135,7 @@ __all__ = [
     "sub_scalar",
     "sum",
     "tanh",
+    "to_dtype",
     "topk",
     "transpose",
     "tril",
@@ -937,7 +938,8 @@ def conv2d(
         C/groups, KH, KW] (blocked grouped weights always have their groups apart); `bias` `[O]`.
 
     Dtypes:
-        f32.
+        f32. bf16 with oneDNN on a machine with AVX512_BF16: `x`, `weights`, residual and result; sums,
+        `bias` and numbers a channel are f32. Blocked weights of bf16 are packed on every call.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `InvalidArgument`, `Overflow` for shapes and parameters;
@@ -1069,7 +1071,8 @@ def conv_transpose2d(
         channels first: [O, C, KH, KW], or with their groups apart.
 
     Dtypes:
-        f32.
+        f32. bf16 with oneDNN on a machine with AVX512_BF16: `x`, `weights`, residual and result; sums,
+        `bias` and numbers a channel are f32. Blocked weights of bf16 are packed on every call.
 
     Errors:
         As `conv2d`.
@@ -3795,6 +3798,39 @@ def tanh(
     (1, 16, 4, 4)
     """
     return _call("tanh", threads, x)
+
+
+def to_dtype(
+    x: TensorLike,
+    *,
+    dtype: str = "f32",
+    threads: int | None = None,
+) -> Tensor:
+    """The same numbers with another element type, as `torch.Tensor.to` with a dtype.
+
+    To bf16 and f16: round to nearest, ties to even (from s32 by way of f32). From floating point to
+    integers: towards zero; numbers outside the range are clamped and NaN becomes 0 (PyTorch leaves both
+    undefined). From integer to integer: the low bits. A tensor that has the dtype is copied;
+    `StridedTensor::to_dtype` returns it as it is.
+
+    Shapes:
+        Any. The result has the shape of `x`.
+
+    Dtypes:
+        Any. The result is of the one that is named: `f32` (the default), `bf16`, `f16`, `u8`, `s8` or `s32`
+        in a call by name.
+
+    Errors:
+        `InvalidArgument` for a name of no dtype.
+
+    Keys: strided, blocked.
+
+    >>> import blocktensor as bt
+    >>> x = bt.zeros([1, 16, 4, 4])
+    >>> bt.ops.to_dtype(x).shape
+    (1, 16, 4, 4)
+    """
+    return _call("to_dtype", threads, x, dtype)
 
 
 def topk(

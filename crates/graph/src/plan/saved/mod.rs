@@ -57,6 +57,16 @@ impl Plan {
     /// [`Error::Invalid`] for an operator of the program's own ([`Graph::operator`](crate::Graph::operator)): a file holds ops by name. `FileAccess`, also for a
     /// file that is no plan: it is not replaced. `OutOfMemory`.
     pub fn save(&self, path: impl AsRef<Path>, keep_plain: bool) -> Result<()> {
+        Ok(self.writer(keep_plain)?.save(path)?)
+    }
+
+    /// What [`save`](Self::save) writes, for [`PackedFile::of_bytes`].
+    #[doc(hidden)]
+    pub fn to_bytes(&self, keep_plain: bool) -> Result<Vec<u8>> {
+        Ok(self.writer(keep_plain)?.to_bytes()?)
+    }
+
+    fn writer(&self, keep_plain: bool) -> Result<PackedWriter<'_>> {
         let (network, choices) = (&self.recipe.network, &self.recipe.choices);
         let packed = packed_only(network, choices);
         let elements = |id: TensorId| match &network.tensor(id).constant {
@@ -108,7 +118,7 @@ impl Plan {
                 writer.add_tensor(constant_name(i), constant)?;
             }
         }
-        Ok(writer.save(path)?)
+        Ok(writer)
     }
 
     /// The plan in a file that [`save`](Self::save) wrote. Its weights stay in the file's memory; the `PackedFile` may be

@@ -1,0 +1,42 @@
+#!/bin/sh
+# Builds the package of the provider for ONNX Runtime, and tests it with onnxruntime in an environment in the user's cache.
+#
+#   scripts/onnxruntime_ep.sh wheel    the wheel alone, in dist/ of the target folder
+#   scripts/onnxruntime_ep.sh test     the wheel, installed and tested
+#
+# ONNXRUNTIME=1.23.2 tests with another version than the one below, in an environment of its own. LIBRARY=/folder packs the library that
+# is compiled there, and compiles nothing.
+set -eu
+cd "$(dirname "$0")/.."
+. scripts/environment.sh
+
+onnxruntime="${ONNXRUNTIME:-1.32.0}"
+package=blocktensor-onnxruntime-ep
+library=libonnxruntime_ep_blocktensor.so
+
+tools
+[ -n "${LIBRARY:-}" ] || cargo build --release --locked --package "$package"
+
+# The package is put together outside the checkout.
+staged="$CARGO_TARGET_DIR/onnxruntime-ep"
+rm -rf "$staged" "$dist"/onnxruntime_ep_blocktensor-*.whl
+mkdir -p "$dist"
+cp -RL crates/onnxruntime-ep/python "$staged"
+cp "${LIBRARY:-$CARGO_TARGET_DIR/release}/$library" "$staged/onnxruntime_ep_blocktensor/"
+strip --strip-unneeded "$staged/onnxruntime_ep_blocktensor/$library"
+cargo pkgid --package "$package" | sed 's/.*[#@]//' >"$staged/VERSION"
+"$tools/bin/pip" wheel --quiet --disable-pip-version-check --no-deps --wheel-dir "$staged/dist" "$staged"
+# The platform of the tag: the oldest whose symbols suffice.
+PATH="$tools/bin:$PATH" "$tools/bin/auditwheel" repair --wheel-dir "$dist" "$staged"/dist/*.whl
+wheel=$(ls "$dist"/onnxruntime_ep_blocktensor-*.whl)
+check_wheel "$wheel" "onnxruntime_ep_blocktensor/$library" CreateEpFactories ReleaseEpFactory
+[ "${1:-test}" = wheel ] && exit 0
+
+(cd crates/onnxruntime-ep/python && "$tools/bin/mypy" --cache-dir "$staged/mypy")
+apart="$cache/onnxruntime-$onnxruntime-env"
+environment "$apart" "onnxruntime==$onnxruntime" onnx 'numpy>=2' pytest
+"$apart/bin/pip" install --quiet --disable-pip-version-check --force-reinstall --no-deps "$wheel"
+export BLOCKTENSOR_CACHE=off
+"$apart/bin/python" -m pytest -q -p no:cacheprovider crates/onnxruntime-ep/python/tests
+"$apart/bin/python" scripts/onnxruntime_ep.py --quick \
+    "$("$apart/bin/python" -c 'import onnxruntime_ep_blocktensor as ep; print(ep.get_library_path())')"
