@@ -166,7 +166,12 @@ impl Lanes {
 
     /// Calls `f` for tiles of at most `pixels` pixels with all their channels. The tiles cover `dst`; the threads of the team
     /// share them.
-    pub fn for_each_tile(&self, dst: &mut [f32], pixels: usize, f: impl Fn(PixelTile<'_>) + Sync) {
+    pub fn for_each_tile<E: Element>(
+        &self,
+        dst: &mut [E],
+        pixels: usize,
+        f: impl Fn(PixelTile<'_, E>) + Sync,
+    ) {
         let dst = &mut dst[..self.len()];
         if dst.is_empty() {
             return;

@@ -140,3 +140,76 @@ fn reductions_are_those_of_f32_rounded_once() {
     }
     assert!(ran > 10_000, "{ran}");
 }
+
+#[test]
+fn softmax_is_that_of_f32_rounded_once() {
+    let (mut rng, mut ran) = (Rng(2603), 0);
+    // Lines in scratch, lines side by side in the tensor, and lines that are too long for scratch.
+    let more: [&[usize]; 4] = [&[1, 70, 9, 8], &[2, 5, 65], &[1, 5000, 3], &[2, 3, 5000]];
+    for dims in SIZES.into_iter().chain(more) {
+        let x = numbers(&mut rng, dims, false);
+        let special = numbers(&mut rng, dims, true);
+        for axis in 0..dims.len() as i64 {
+            for op in ["softmax", "log_softmax"] {
+                ran += check(op, &x, &[("axis", axis.into())]);
+                ran += check(op, &special, &[("axis", axis.into())]);
+            }
+        }
+    }
+    assert!(ran > 2000, "{ran}");
+}
+
+#[test]
+fn norms_are_those_of_f32_rounded_once() {
+    let (mut rng, mut ran) = (Rng(2604), 0);
+    for dims in SIZES.into_iter().chain([&[2, 32, 40, 60][..]]) {
+        let c = dims[1];
+        let mut vector = |n: usize| -> Value {
+            let values: Vec<f32> = rng.reals(n).into_iter().map(|v| v.abs() + 0.1).collect();
+            Tensor::from(StridedTensor::from_slice(&values, &[n]).unwrap()).into()
+        };
+        let [mean, var, weight, bias] = std::array::from_fn(|_| vector(c));
+        let affine = [("weight", weight), ("bias", bias)];
+        let with = |more: &[(&'static str, Value)]| [more, &affine].concat();
+        let of_pixels = dims[2..].iter().product::<usize>();
+        let [w, b] = std::array::from_fn(|_| vector(of_pixels));
+        let [wide, shift] = std::array::from_fn(|_| vector(c * of_pixels));
+        let shape =
+            |from: usize| -> Value { dims[from..].iter().map(|&d| d as i64).collect::<Vec<_>>().into() };
+        for special in [false, true] {
+            let x = numbers(&mut rng, dims, special);
+            let statistics = [("mean", mean.clone()), ("var", var.clone())];
+            ran += check("batch_norm", &x, &statistics);
+            ran += check("batch_norm", &x, &with(&statistics));
+            ran += check(
+                "batch_norm_train",
+                &x,
+                &with(&[("running_mean", mean.clone()), ("running_var", var.clone())]),
+            );
+            for groups in [1, c as i64] {
+                ran += check("group_norm", &x, &with(&[("groups", groups.into())]));
+                ran += check("group_norm", &x, &[("groups", groups.into())]);
+            }
+            ran += check("instance_norm", &x, &affine);
+            ran += check("layer_norm", &x, &[("normalized_shape", shape(2))]);
+            ran += check(
+                "layer_norm",
+                &x,
+                &[("normalized_shape", shape(2)), ("weight", w.clone()), ("bias", b.clone())],
+            );
+            ran += check("layer_norm", &x, &[("normalized_shape", shape(1))]);
+            ran += check(
+                "layer_norm",
+                &x,
+                &[("normalized_shape", shape(1)), ("weight", wide.clone()), ("bias", shift.clone())],
+            );
+            for size in [1i64, 4, 5] {
+                for beta in [0.75, 0.4] {
+                    let window = [("size", size.into()), ("alpha", 0.3.into()), ("beta", beta.into())];
+                    ran += check("local_response_norm", &x, &window);
+                }
+            }
+        }
+    }
+    assert!(ran > 3000, "{ran}");
+}
