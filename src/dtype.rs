@@ -7,7 +7,7 @@ use crate::math;
 
 /// The type of one element.
 ///
-/// Kernels compute in `F32`, convolutions and element-wise ops also in `BF16`. The other dtypes are for storage: tensors of them can be
+/// Kernels compute in `F32`, most of them also in `BF16`. The other dtypes are for storage: tensors of them can be
 /// reordered, copied, viewed and converted. A kernel that does not take a dtype returns [`Error::UnsupportedDType`](crate::Error::UnsupportedDType).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

@@ -65,7 +65,7 @@ pub(super) const OPS: &[&Op] = &[&LINEAR, &MATMUL];
 /// bias, and the result is [...].
 ///
 /// # Dtypes
-/// f32.
+/// f32; packed weights also take bf16.
 ///
 /// # Layouts
 /// Strided only: from a blocked activation come back with `to_strided` and flatten. A view is copied dense first, and

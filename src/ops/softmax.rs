@@ -235,7 +235,11 @@ impl<E: Float> LineRows for &mut TensorRows<'_, E> {
     }
     #[inline(always)]
     fn store(&mut self, row: usize, y: &[f32; MAX_COLUMNS]) {
-        self.to.row(row).iter_mut().zip(y).for_each(|(to, &y)| *to = E::rounded(y));
+        let mut rounded = [E::default(); MAX_COLUMNS];
+        for l in 0..MAX_COLUMNS {
+            rounded[l] = E::rounded(y[l]);
+        }
+        self.to.row(row).copy_from_slice(&rounded);
     }
     #[inline(always)]
     fn stored(&self, row: usize) -> [f32; MAX_COLUMNS] {

@@ -1,13 +1,14 @@
 //! Packs the constant weights of a registered op, whatever kind they are of.
 
-use super::{AnyConvPacker, Candidate, PackedLinear, PackedOp, Source};
+use super::{AnyConvPacker, Candidate, PackedLinear, PackedOp, Source, linear};
 use crate::error::{Call, Result, Text, fail};
 use crate::layout::blocked::Layout;
+use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
 use crate::op::Value;
 use crate::op::facts::Packing;
 use crate::operator::{BoundOp, Operator};
-use crate::tensor::any::{Operand, check_f32};
+use crate::ops::linear::LinearShape;
 use crate::tensor::desc::TensorDesc;
 use crate::tensor::strided::StridedTensor;
 
@@ -98,14 +99,10 @@ impl<'a> WeightsPacker<'a> {
     /// Those of [`AnyConvPacker`] and [`PackedLinear`].
     #[track_caller]
     pub fn pack_for(&self, x: &TensorDesc) -> Result<PackedOp> {
-        let rows = || {
-            let last = x.dims().last().copied().unwrap_or(1).max(1);
-            x.dims().iter().product::<usize>() / last
-        };
         Ok(match self.packing {
             Packing::Conv => self.conv()?.pack_for(&source(x)?)?.into(),
-            Packing::Linear => PackedLinear::new(self.weights, self.bias, rows())?.into(),
-            Packing::Matrix => PackedLinear::of_matrix(self.weights, rows())?.into(),
+            Packing::Linear => PackedLinear::for_dtype(self.weights, self.bias, rows(x), x.dtype())?.into(),
+            Packing::Matrix => PackedLinear::of_matrix_for(self.weights, rows(x), x.dtype())?.into(),
         })
     }
 
@@ -132,13 +129,19 @@ impl<'a> WeightsPacker<'a> {
     /// packed.
     ///
     /// # Errors
-    /// As [`pack_for`](Self::pack_for); `UnsupportedDType` for a linear layer unless f32.
+    /// As [`pack_for`](Self::pack_for).
     pub fn implementation_for(&self, x: &TensorDesc, stem: Option<&Layout>) -> Result<String> {
         match self.packing {
             Packing::Conv => self.conv()?.implementation_for(&source(x)?, stem),
             Packing::Linear | Packing::Matrix => {
-                check_f32(self.op.op(), "x", x.without_elements().tensor_ref(), "the kernel takes f32")?;
-                Ok("linear".to_string())
+                // A matrix product has its weights the other way round.
+                let mut weights = Dims::from_slice(self.weights.dims());
+                if self.packing == Packing::Matrix {
+                    weights.reverse();
+                }
+                let k = weights.get(1).copied().unwrap_or(0);
+                let s = LinearShape::new(&[rows(x), k], &weights, None)?;
+                linear::kernel_name(&s, x.dtype(), self.bias.is_some()).map(String::from)
             }
         }
     }
@@ -186,6 +189,12 @@ impl BoundOp {
         };
         plain.contiguous(MemoryFormat::Contiguous)?.reshape(dims)
     }
+}
+
+/// The rows of a matrix product's source: all but its last dimension.
+fn rows(x: &TensorDesc) -> usize {
+    let last = x.dims().last().copied().unwrap_or(1).max(1);
+    x.dims().iter().product::<usize>() / last
 }
 
 fn source(x: &TensorDesc) -> Result<Source> {

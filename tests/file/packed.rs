@@ -5,7 +5,7 @@ use std::path::Path;
 use blocktensor::ledger;
 use blocktensor::ops::{BatchNorm, Conv, ConvTranspose, Fusion};
 use blocktensor::{
-    BlockedTensor, Error, Layout, MemoryFormat, Operand, Packable, PackedConv, PackedConv2d,
+    BlockedTensor, DType, Error, Layout, MemoryFormat, Operand, Packable, PackedConv, PackedConv2d,
     PackedConvTranspose, PackedFile, PackedKind, PackedLinear, PackedStem, PackedWriter, Result, Source,
     StateDict, StridedTensor,
 };
@@ -128,6 +128,22 @@ fn packed_file_returns_every_kind_of_packed_op_to_the_bit() {
             assert_eq!(bits(&read.run(&x).unwrap()), want);
             assert_eq!(bits(&read.unpack_weights().unwrap()), bits(&w));
             assert_eq!(read.weights_layout(), packed.weights_layout());
+        });
+    }
+    // In bf16, for few rows and for more.
+    for rows in [3, 9] {
+        let w = noise(&[33, 17], 2);
+        let x = noise(&[rows, 17], 1).to_dtype(DType::BF16).unwrap();
+        let packed = match PackedLinear::for_dtype(&w, None, rows, DType::BF16) {
+            Ok(packed) => packed,
+            Err(Error::UnsupportedDType(_)) => continue,
+            Err(e) => panic!("{e}"),
+        };
+        let want = packed.run(&x).unwrap().to_vec::<half::bf16>().unwrap();
+        there_and_back(&folder, PackedKind::Linear, &packed, |read| {
+            assert_eq!(read.run(&x).unwrap().to_vec::<half::bf16>().unwrap(), want);
+            assert_eq!(bits(&read.unpack_weights().unwrap()), bits(&packed.unpack_weights().unwrap()));
+            assert_eq!(read.implementation(), packed.implementation());
         });
     }
     assert_eq!(folder.names(), ["one.packed"], "nothing else is left in the folder");

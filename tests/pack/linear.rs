@@ -1,6 +1,7 @@
 //! Linear layers, packed and not, against f64 loops from the definition.
 
-use blocktensor::{Error, PackedLinear, StridedTensor, ledger, ops};
+use blocktensor::dispatch::Isa;
+use blocktensor::{DType, Error, MemoryFormat, PackedLinear, StridedTensor, ledger, ops};
 
 use crate::support::{Rng, assert_close};
 
@@ -123,4 +124,75 @@ fn packed_linear_of_a_matrix_agrees_with_matmul() {
     assert!(matches!(e, blocktensor::Error::Overflow(_)) && e.to_string().contains("`rows`"), "{e}");
     let e = PackedLinear::of_matrix(&x, 6).unwrap_err();
     assert!(matches!(e, blocktensor::Error::RankMismatch(_)) && e.to_string().contains("[K, N]"), "{e}");
+}
+
+#[test]
+fn packed_linear_in_bf16_agrees_with_f64_loops() {
+    let mut rng = Rng(6);
+    let (mut ran, mut refused) = (0, 0);
+    for (rows, k, o) in [
+        (1, 1, 1),
+        (1, 33, 10),
+        (2, 16, 17),
+        (3, 15, 31),
+        (4, 257, 33),
+        (5, 64, 16),
+        (17, 31, 3),
+        (40, 100, 65),
+        (0, 4, 3),
+    ] {
+        let numbers = |rng: &mut Rng, dims: &[usize]| {
+            let data = rng.reals(dims.iter().product());
+            StridedTensor::from_slice(&data, dims).unwrap().to_dtype(DType::BF16).unwrap()
+        };
+        let (x, w) = (numbers(&mut rng, &[rows, k]), numbers(&mut rng, &[o, k]));
+        let bias = StridedTensor::from_slice(&rng.reals(o), &[o]).unwrap();
+        let wide = |t: &StridedTensor| t.to_dtype(DType::F32).unwrap().to_vec::<f32>().unwrap();
+        let (xs, ws, bs) = (wide(&x), wide(&w), wide(&bias));
+        for packed_for in [rows, 1, 8] {
+            let what = format!("{rows} {k} {o}, packed for {packed_for}");
+            let pack = |w: &StridedTensor| PackedLinear::for_dtype(w, Some(&bias), packed_for, DType::BF16);
+            let layer = match pack(&w) {
+                Ok(layer) => layer,
+                Err(e @ Error::UnsupportedDType(_)) => {
+                    assert!(e.to_string().contains("pack for an f32 source"), "{e}");
+                    refused += 1;
+                    continue;
+                }
+                Err(e) => panic!("{what}: {e}"),
+            };
+            let y = layer.run(&x).unwrap();
+            assert_eq!((y.dtype(), y.dims()), (DType::BF16, &[rows, o][..]), "{what}");
+            for (i, got) in wide(&y).into_iter().enumerate() {
+                let pairs = || xs[i / o * k..][..k].iter().zip(&ws[i % o * k..][..k]);
+                let product = |(a, b): (&f32, &f32)| f64::from(*a) * f64::from(*b);
+                let want = pairs().map(product).sum::<f64>() + f64::from(bs[i % o]);
+                let size = pairs().map(product).map(f64::abs).sum::<f64>() + f64::from(bs[i % o]).abs();
+                // Half a unit of bf16's last place, and what sums in f32 may lose.
+                let limit = want.abs() / 256.0 + 2e-6 * size;
+                assert!((f64::from(got) - want).abs() <= limit, "{what}, element {i}: {got}, not {want}");
+            }
+            // The same weights in f32 give the same bits, and come back.
+            let again = pack(&w.to_dtype(DType::F32).unwrap()).unwrap();
+            assert_eq!(wide(&again.run(&x).unwrap()), wide(&y), "{what}");
+            let plain = layer.unpack_weights().unwrap();
+            assert_eq!((plain.dtype(), wide(&plain)), (DType::F32, wide(&w)), "{what}");
+            let e = layer.run(&x.to_dtype(DType::F32).unwrap()).unwrap_err();
+            assert!(
+                matches!(e, Error::UnsupportedDType(_)) && e.to_string().contains("to_dtype(DType::BF16)"),
+                "{e}"
+            );
+            ran += 1;
+        }
+    }
+    let has = Isa::Avx512Bf16.is_here() && cfg!(feature = "onednn");
+    assert_eq!(if has { (ran, refused) } else { (refused, ran) }, (27, 0));
+    if has {
+        let w = StridedTensor::zeros(&[256, 256], DType::F32, MemoryFormat::Contiguous).unwrap();
+        let bytes = |dtype| PackedLinear::for_dtype(&w, None, 8, dtype).unwrap().bytes();
+        assert_eq!(2 * bytes(DType::BF16), bytes(DType::F32));
+    }
+    let none = StridedTensor::zeros(&[3, 0], DType::BF16, MemoryFormat::Contiguous).unwrap();
+    let e = PackedLinear::for_dtype(&none, None, 2, DType::BF16).unwrap_err();
+    assert!(matches!(e, Error::UnsupportedDType(_)), "{e}");
 }

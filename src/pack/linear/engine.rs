@@ -10,9 +10,12 @@ use crate::layout::identity::Identity;
 use crate::ledger::{self, Cause, Move};
 use crate::onednn::{self, Executable, MatmulSpec, Refused, RunArg, Spec, chosen};
 use crate::pack::kernels::Kernels;
+use crate::simd::Isa;
 
 pub(super) struct Packed {
     bytes: Arc<Buffer>,
+    /// Of rows, weights and result.
+    dtype: DType,
     layout: String,
     main: Arc<Executable>,
     main_rows: usize,
@@ -20,13 +23,10 @@ pub(super) struct Packed {
     others: Kernels<Arc<Executable>>,
 }
 
-fn plain<'a>(dims: &'a Dims, strides: &'a Dims) -> Spec<'a> {
-    Spec::Strided { dims, strides, dtype: DType::F32 }
-}
-
-/// The product of `rows` rows with weights as `weights` says.
+/// The product of `rows` rows of this dtype with weights as `weights` says.
 fn primitive(
     s: &LinearShape,
+    dtype: DType,
     rows: usize,
     weights: Option<&onednn::MemoryDesc>,
     bias: bool,
@@ -36,10 +36,10 @@ fn primitive(
         (Dims::from_slice(&[rows, s.k]), Dims::from_slice(&[rows, s.o]), Dims::from_slice(&[s.k, s.o]));
     let (src_strides, dst_strides) = (Dims::from_slice(&[s.k, 1]), Dims::from_slice(&[s.o, 1]));
     let spec = MatmulSpec {
-        src: plain(&src, &src_strides),
-        weights: weights.map_or(Spec::Any { dims: &w, dtype: DType::F32 }, Spec::Chosen),
+        src: Spec::Strided { dims: &src, strides: &src_strides, dtype },
+        weights: weights.map_or(Spec::Any { dims: &w, dtype }, Spec::Chosen),
         bias: bias.then_some(s.o),
-        dst: plain(&dst, &dst_strides),
+        dst: Spec::Strided { dims: &dst, strides: &dst_strides, dtype },
         threads,
     };
     if weights.is_some() { spec.create().map(Arc::new) } else { spec.executable() }
@@ -48,14 +48,12 @@ fn primitive(
 /// `None` where oneDNN has nothing fast.
 pub(super) fn pack(
     s: &LinearShape,
+    dtype: DType,
     w: &StridedTensor,
     bias: bool,
     location: &'static Location<'static>,
 ) -> Result<Option<Packed>> {
-    if s.rows == 0 || s.k == 0 || s.o == 0 {
-        return Ok(None);
-    }
-    let Some(main) = product(s, bias, threads::current_threads())? else { return Ok(None) };
+    let Some(main) = product(s, dtype, bias, threads::current_threads())? else { return Ok(None) };
     let to = main.desc(1);
     let tag = to.blocking()?;
     let from = w.format_name();
@@ -74,12 +72,28 @@ pub(super) fn pack(
         onednn::pack(&turned, to).map_err(|refused| refused.of("dnnl_reorder_primitive_desc_create"))
     })?;
     let bytes = Arc::new(bytes);
-    Packed::new(bytes, main, s.rows).map(Some)
+    Packed::new(bytes, dtype, main, main_rows(s, dtype)).map(Some)
+}
+
+/// The rows that weights are packed for. No other kernel packs for no rows of bf16; a run without rows computes nothing.
+fn main_rows(s: &LinearShape, dtype: DType) -> usize {
+    if dtype == DType::F32 { s.rows } else { s.rows.max(1) }
 }
 
 /// The product whose weights are in the layout that it chooses, for a layer of these sizes.
-fn product(s: &LinearShape, bias: bool, threads: usize) -> Result<Option<Arc<Executable>>> {
-    match primitive(s, s.rows, None, bias, threads) {
+pub(super) fn product(
+    s: &LinearShape,
+    dtype: DType,
+    bias: bool,
+    threads: usize,
+) -> Result<Option<Arc<Executable>>> {
+    // Without the instructions for it, oneDNN widens and rounds every number: slower than f32.
+    let runs = dtype == DType::F32 || Isa::Avx512Bf16.is_here();
+    let rows = main_rows(s, dtype);
+    if !runs || rows == 0 || s.k == 0 || s.o == 0 {
+        return Ok(None);
+    }
+    match primitive(s, dtype, rows, None, bias, threads) {
         Ok(executable) => Ok(Some(executable)),
         Err(Refused::Unsupported(_)) => Ok(None),
         Err(Refused::Failed(e)) => Err(e),
@@ -87,30 +101,32 @@ fn product(s: &LinearShape, bias: bool, threads: usize) -> Result<Option<Arc<Exe
 }
 
 impl Packed {
-    fn new(bytes: Arc<Buffer>, main: Arc<Executable>, main_rows: usize) -> Result<Packed> {
+    fn new(bytes: Arc<Buffer>, dtype: DType, main: Arc<Executable>, main_rows: usize) -> Result<Packed> {
         let layout = chosen::layout_name(&main)?;
-        Ok(Packed { bytes, layout, main, main_rows, others: Kernels::default() })
+        Ok(Packed { bytes, dtype, layout, main, main_rows, others: Kernels::default() })
     }
 
     /// Weights from a file, where the engine still chooses the layout that they are in: else what it does now.
     pub(super) fn stored(
         s: &LinearShape,
+        dtype: DType,
         bias: bool,
         threads: usize,
         bytes: Arc<Buffer>,
         identity: &Identity,
     ) -> Result<Result<Packed, String>> {
-        let main = if s.rows == 0 || s.k == 0 || s.o == 0 { None } else { product(s, bias, threads)? };
-        let Some(main) = main else { return Ok(Err("the engine has no kernel for them here".into())) };
+        let Some(main) = product(s, dtype, bias, threads)? else {
+            return Ok(Err("the engine has no kernel for them here".into()));
+        };
         if let Some(wanted) = chosen::instead(&main, identity, bytes.len())? {
             return Ok(Err(wanted));
         }
-        Packed::new(bytes, main, s.rows).map(Ok)
+        Packed::new(bytes, dtype, main, main_rows(s, dtype)).map(Ok)
     }
 
     /// All elements in the engine's order.
     pub(super) fn weights(&self) -> Result<StridedTensor> {
-        in_order("linear", Arc::clone(&self.bytes), DType::F32)
+        in_order("linear", Arc::clone(&self.bytes), self.dtype)
     }
 
     pub(super) fn layout_name(&self) -> &str {
@@ -149,7 +165,8 @@ impl Packed {
         let (seen, steps) = (Dims::from_slice(&[layer.k, layer.o]), Dims::from_slice(&[1, layer.k]));
         ledger::reorder(what, || {
             let dst = bytemuck::cast_slice_mut(plain.result_data::<f32>());
-            onednn::unpack(self.main.desc(1), self.bytes.as_bytes(), self::plain(&seen, &steps), dst)
+            let to = Spec::Strided { dims: &seen, strides: &steps, dtype: DType::F32 };
+            onednn::unpack(self.main.desc(1), self.bytes.as_bytes(), to, dst)
                 .map_err(|refused| refused.of("dnnl_reorder_primitive_desc_create"))
         })?;
         Ok(plain)
@@ -164,13 +181,12 @@ impl Packed {
         layer: &PackedLinear,
         s: &LinearShape,
         x: &StridedTensor,
-        dst: &mut [f32],
+        dst: &mut [u8],
         scratchpad: Option<&mut Scratchpad>,
     ) -> Result<()> {
         let executable = self.executable(layer, s)?;
         let start = ledger::is_recording().then(std::time::Instant::now);
-        let (src, weights) = (bytemuck::cast_slice(x.data::<f32>()), self.bytes.as_bytes());
-        let dst = bytemuck::cast_slice_mut(dst);
+        let (src, weights) = (x.bytes(), self.bytes.as_bytes());
         match &layer.bias {
             Some(b) => {
                 let bias = RunArg::In(bytemuck::cast_slice(b));
@@ -200,7 +216,8 @@ impl Packed {
     }
 
     fn for_rows(&self, layer: &PackedLinear, s: &LinearShape) -> Result<Arc<Executable>> {
-        let make = || primitive(s, s.rows, Some(self.main.desc(1)), layer.bias.is_some(), layer.threads);
+        let make =
+            || primitive(s, self.dtype, s.rows, Some(self.main.desc(1)), layer.bias.is_some(), layer.threads);
         match self.others.get(s.rows, make) {
             Ok(executable) => Ok(executable),
             Err(Refused::Failed(e)) => Err(e),

@@ -12,10 +12,11 @@ use crate::key::DispatchKey;
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
 use crate::matmul::Matrix;
+use crate::op::lookup::convert;
 use crate::ops::linear::{LinearShape, linear_gemm};
 use crate::scratchpad::Scratchpad;
 use crate::tensor::any::TensorRef;
-use crate::tensor::any::check_f32;
+use crate::tensor::any::{check_dtype, check_f32};
 use crate::tensor::strided::StridedTensor;
 use crate::threads;
 
@@ -26,6 +27,8 @@ pub struct PackedLinear {
     threads: usize,
     k: usize,
     o: usize,
+    /// Of rows, weights and result.
+    dtype: DType,
     bias: Option<Vec<f32>>,
     weights: Weights,
     /// How many of its values are subnormal numbers.
@@ -41,8 +44,8 @@ enum Weights {
 
 impl std::fmt::Debug for PackedLinear {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let PackedLinear { k, o, rows, threads, .. } = self;
-        write!(f, "linear packed for {rows} rows of {k} to {o} numbers on {threads} threads")
+        let PackedLinear { k, o, rows, threads, dtype, .. } = self;
+        write!(f, "linear packed for {rows} rows of {k} to {o} {dtype} numbers on {threads} threads")
     }
 }
 
@@ -61,28 +64,58 @@ fn check_rows(s: &LinearShape) -> Result<()> {
 }
 
 impl PackedLinear {
-    /// Packs weights [O, K] and bias `[O]` for inputs of `rows` rows, on the threads that a run here would have.
+    /// Packs weights [O, K] and bias `[O]` for inputs of `rows` rows of f32, on the threads that a run here would have.
     ///
     /// # Errors
-    /// `UnsupportedDType` unless f32; `RankMismatch`, `ShapeMismatch` when weights and bias do not fit; `Overflow` for more
-    /// rows than memory can have.
+    /// As [`for_dtype`](Self::for_dtype).
     #[track_caller]
     pub fn new(weights: &StridedTensor, bias: Option<&StridedTensor>, rows: usize) -> Result<PackedLinear> {
+        PackedLinear::for_dtype(weights, bias, rows, DType::F32)
+    }
+
+    /// As [`new`](Self::new), for rows of this dtype, which is that of the result: f32, or bf16 with sums in f32. Weights are f32 or bf16, and
+    /// packing converts them to the dtype of the rows. The bias is f32.
+    ///
+    /// ```
+    /// use blocktensor::dispatch::Isa;
+    /// use blocktensor::{DType, MemoryFormat, PackedLinear, StridedTensor};
+    /// let w = StridedTensor::full(&[10, 64], 0.5f32, MemoryFormat::Contiguous)?;
+    /// let has = Isa::Avx512Bf16.is_here() && cfg!(feature = "onednn");
+    /// let dtype = if has { DType::BF16 } else { DType::F32 };
+    /// let layer = PackedLinear::for_dtype(&w, None, 1, dtype)?;
+    /// let x = StridedTensor::full(&[1, 64], 1f32, MemoryFormat::Contiguous)?.to_dtype(dtype)?;
+    /// assert_eq!(layer.run(&x)?.dtype(), dtype);
+    /// # Ok::<(), blocktensor::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `UnsupportedDType` for other dtypes, and for bf16 where this build and machine have no kernel for it; `RankMismatch`, `ShapeMismatch` when weights and bias do not fit; `Overflow` for more
+    /// rows than memory can have.
+    #[track_caller]
+    pub fn for_dtype(
+        weights: &StridedTensor,
+        bias: Option<&StridedTensor>,
+        rows: usize,
+        dtype: DType,
+    ) -> Result<PackedLinear> {
         threads::enter("linear")?;
-        for (name, t) in [("weights", Some(weights)), ("bias", bias)] {
-            t.map_or(Ok(()), |t| check_f32("linear", name, TensorRef::Strided(t), "kernels take f32"))?;
+        if weights.dtype() != DType::BF16 {
+            check_f32("linear", "weights", TensorRef::Strided(weights), "kernels take f32 and bf16")?;
         }
+        bias.map_or(Ok(()), |b| check_f32("linear", "bias", TensorRef::Strided(b), "it is f32"))?;
         let k = weights.dims().get(1).copied().unwrap_or(0);
         let s = LinearShape::new(&[rows, k], weights.dims(), bias.map(StridedTensor::dims))?;
         check_rows(&s)?;
+        kernel_name(&s, dtype, bias.is_some())?;
         let bias = bias.map(StridedTensor::to_vec::<f32>).transpose()?;
-        let packed = pack(&s, weights, bias.is_some(), Location::caller())?;
-        let subnormals = weights.count_subnormals()?;
+        let packed = pack(&s, dtype, weights, bias.is_some(), Location::caller())?;
+        let subnormals = weights.to_dtype(DType::F32)?.count_subnormals()?;
         Ok(PackedLinear {
             rows,
             threads: threads::current_threads(),
             k: s.k,
             o: s.o,
+            dtype,
             bias,
             weights: packed,
             subnormals,
@@ -96,6 +129,12 @@ impl PackedLinear {
     /// `RankMismatch` unless `b` is a matrix; as [`new`](Self::new).
     #[track_caller]
     pub fn of_matrix(b: &StridedTensor, rows: usize) -> Result<PackedLinear> {
+        PackedLinear::of_matrix_for(b, rows, DType::F32)
+    }
+
+    /// As [`of_matrix`](Self::of_matrix), for rows of this dtype.
+    #[track_caller]
+    pub(crate) fn of_matrix_for(b: &StridedTensor, rows: usize, dtype: DType) -> Result<PackedLinear> {
         if b.rank() != 2 {
             let got = TensorRef::Strided(b).describe();
             fail!(
@@ -107,7 +146,7 @@ impl PackedLinear {
                 "pack each matrix of a batch by itself"
             );
         }
-        PackedLinear::new(&b.transpose(0, 1)?, None, rows)
+        PackedLinear::for_dtype(&b.transpose(0, 1)?, None, rows, dtype)
     }
 
     /// `x W^T + b` for `x` [..., K]; the result is [..., O]. Any number of rows runs; weights were packed for one.
@@ -119,7 +158,7 @@ impl PackedLinear {
     pub fn run(&self, x: &StridedTensor) -> Result<StridedTensor> {
         let s = self.shape(x)?;
         let strides = MemoryFormat::Contiguous.strides("linear", &s.dst)?;
-        let mut dst = StridedTensor::for_result("linear", s.dst, strides, DType::F32)?;
+        let mut dst = StridedTensor::for_result("linear", s.dst, strides, self.dtype)?;
         self.write(&s, x, &mut dst, None, &Finish::bias(None), None)?;
         Ok(dst)
     }
@@ -130,7 +169,13 @@ impl PackedLinear {
         let bias_dims = self.bias.as_ref().map(|b| [b.len()]);
         let s = LinearShape::new(x.dims(), &[self.o, self.k], bias_dims.as_ref().map(|d| &d[..]))?;
         let got = || TensorRef::Strided(x).describe();
-        check_f32("linear", "x", TensorRef::Strided(x), "the kernel takes f32")?;
+        check_dtype(
+            "linear",
+            "x",
+            TensorRef::Strided(x),
+            self.dtype,
+            "the weights were packed for another dtype",
+        )?;
         if !x.is_contiguous(MemoryFormat::Contiguous) {
             let remedy = Text::from("call ") + Call::Contiguous + " first";
             fail!(LayoutMismatch, "linear", "x", got(), "packed weights meet contiguous rows", remedy);
@@ -150,7 +195,7 @@ impl PackedLinear {
     }
 
     /// Runs into a contiguous result that nobody else uses. `finish` follows, without a bias of its own; outputs are its channels, and
-    /// `residual` lies as the result does.
+    /// `residual` lies as the result does. In bf16 nothing may follow.
     pub(crate) fn write(
         &self,
         s: &LinearShape,
@@ -166,7 +211,7 @@ impl PackedLinear {
         match &self.weights {
             #[cfg(feature = "onednn")]
             Weights::Packed(p) => {
-                p.run(self, s, x, dst.result_data::<f32>(), scratchpad)?;
+                p.run(self, s, x, dst.result_bytes(), scratchpad)?;
                 if !finish.is_nothing() {
                     let values = dst.result_data::<f32>();
                     let rows = (CHUNK / s.o.max(1)).max(1) * s.o;
@@ -244,29 +289,49 @@ impl PackedLinear {
     }
 }
 
-#[cfg(not(feature = "onednn"))]
-fn pack(
-    _: &LinearShape,
-    w: &StridedTensor,
-    _: bool,
-    location: &'static Location<'static>,
-) -> Result<Weights> {
-    Ok(Weights::Plain(w.dense_at("linear", MemoryFormat::Contiguous, location)?))
+/// Checks that rows of this dtype have a kernel, and names it. Nothing is packed.
+///
+/// # Errors
+/// `UnsupportedDType` for a dtype that no kernel of this build and machine takes.
+pub(crate) fn kernel_name(s: &LinearShape, dtype: DType, bias: bool) -> Result<&'static str> {
+    let _ = bias;
+    match dtype {
+        DType::F32 => return Ok("linear"),
+        #[cfg(feature = "onednn")]
+        DType::BF16 if engine::product(s, dtype, bias, threads::current_threads())?.is_some() => {
+            return Ok("linear");
+        }
+        _ => {}
+    }
+    let got = format!("{} rows of {} {dtype} numbers", s.rows, s.k);
+    let rule = "no kernel of this build and machine takes it";
+    fail!(
+        UnsupportedDType,
+        "linear",
+        "x",
+        got,
+        rule,
+        Text::from("pack for an f32 source, and ") + convert(DType::F32)
+    )
 }
 
-#[cfg(feature = "onednn")]
 fn pack(
     s: &LinearShape,
+    dtype: DType,
     w: &StridedTensor,
     bias: bool,
     location: &'static Location<'static>,
 ) -> Result<Weights> {
-    // Of few rows: oneDNN's kernels read weights more slowly than memory gives them.
-    let packed = if s.is_of_few_rows() { None } else { engine::pack(s, w, bias, location)? };
-    match packed {
-        Some(packed) => Ok(Weights::Packed(packed)),
-        None => Ok(Weights::Plain(w.dense_at("linear", MemoryFormat::Contiguous, location)?)),
+    // Of few rows in f32: oneDNN's kernels read weights more slowly than memory gives them.
+    #[cfg(feature = "onednn")]
+    if (dtype != DType::F32 || !s.is_of_few_rows())
+        && let Some(packed) = engine::pack(s, dtype, w, bias, location)?
+    {
+        return Ok(Weights::Packed(packed));
     }
+    let _ = (s, dtype, bias);
+    let w = w.to_dtype(DType::F32)?;
+    Ok(Weights::Plain(w.dense_at("linear", MemoryFormat::Contiguous, location)?))
 }
 
 #[cfg(feature = "onednn")]

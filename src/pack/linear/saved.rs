@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::engine::Packed;
 use super::{PackedLinear, Weights, check_rows};
 use crate::dtype::DType;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::file::entry::{Entry, LinearEntry, WeightsEntry};
 use crate::file::{Loaded, Packable, Saved, sealed};
 use crate::layout::dims::Dims;
@@ -29,7 +29,7 @@ impl Packable for PackedLinear {
         };
         let weights_entry = WeightsEntry {
             dims: vec![self.o, self.k],
-            dtype: DType::F32.to_string(),
+            dtype: self.dtype.to_string(),
             way: way.into(),
             layout: self.weights_layout(),
             implementation: self.implementation(),
@@ -51,7 +51,11 @@ impl Packable for PackedLinear {
         let &[o, k] = &e.weights.dims[..] else {
             return Err(from.corrupt(format!("weights {:?} of a linear layer", e.weights.dims)));
         };
-        let (data, bias) = (from.weights(&[o, k], DType::F32)?, from.bias()?);
+        let dtype: DType = e.weights.dtype.parse().map_err(|e: Error| from.corrupt(e))?;
+        if !matches!(dtype, DType::F32 | DType::BF16) {
+            return Err(from.corrupt(format!("{dtype} weights of a linear layer")));
+        }
+        let (data, bias) = (from.weights(&[o, k], dtype)?, from.bias()?);
         let bias_dims = bias.as_ref().map(|b| [b.len()]);
         let shape = LinearShape::new(&[e.rows, k], &[o, k], bias_dims.as_ref().map(|d| &d[..]))
             .and_then(|shape| check_rows(&shape).map(|()| shape))
@@ -60,14 +64,14 @@ impl Packable for PackedLinear {
             Some(misfit) => misfit,
             None => {
                 let weights = match (&e.weights.way[..], &e.weights.identity) {
-                    (GEMM, _) if data.len() == o * k * 4 => {
+                    (GEMM, _) if dtype == DType::F32 && data.len() == o * k * 4 => {
                         let dims = Dims::from_slice(&[o, k]);
                         let plain = StridedTensor::of_storage("linear", Arc::clone(&data), dims, DType::F32)?;
                         Ok(Weights::Plain(plain))
                     }
                     #[cfg(feature = "onednn")]
                     (ONEDNN, Some(identity)) => {
-                        Packed::stored(&shape, bias.is_some(), e.threads, data, identity)?
+                        Packed::stored(&shape, dtype, bias.is_some(), e.threads, data, identity)?
                             .map(Weights::Packed)
                     }
                     #[cfg(not(feature = "onednn"))]
@@ -85,6 +89,7 @@ impl Packable for PackedLinear {
                             threads: e.threads,
                             k,
                             o,
+                            dtype,
                             bias,
                             weights,
                             subnormals: e.weights.subnormals,
@@ -96,6 +101,6 @@ impl Packable for PackedLinear {
         };
         let plain = from.plain(misfit, &e.weights.dims)?;
         let bias = bias.map(|b| StridedTensor::from_slice(&b, &[b.len()])).transpose()?;
-        PackedLinear::new(&plain, bias.as_ref(), e.rows)
+        PackedLinear::for_dtype(&plain, bias.as_ref(), e.rows, dtype)
     }
 }
