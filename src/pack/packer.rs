@@ -128,13 +128,14 @@ impl<'a> WeightsPacker<'a> {
         }
     }
 
-    /// The name of the kernel that packing for such a source would take. Nothing is packed.
+    /// The name of the kernel that packing for such a source would take, and for a result in its layout, or that of a stem. Nothing is
+    /// packed.
     ///
     /// # Errors
     /// As [`pack_for`](Self::pack_for); `UnsupportedDType` for a linear layer unless f32.
-    pub fn implementation_for(&self, x: &TensorDesc) -> Result<String> {
+    pub fn implementation_for(&self, x: &TensorDesc, stem: Option<&Layout>) -> Result<String> {
         match self.packing {
-            Packing::Conv => self.conv()?.implementation_for(&source(x)?),
+            Packing::Conv => self.conv()?.implementation_for(&source(x)?, stem),
             Packing::Linear | Packing::Matrix => {
                 check_f32(self.op.op(), "x", x.without_elements().tensor_ref(), "the kernel takes f32")?;
                 Ok("linear".to_string())

@@ -334,14 +334,16 @@ impl AnyConvPacker {
         })
     }
 
-    /// The name of the kernel that packing for this source would take. Nothing is packed.
+    /// The name of the kernel that packing for this source would take, and for a result in its layout, or that of a stem. Nothing is
+    /// packed.
     ///
     /// # Errors
     /// As [`pack_for`](Self::pack_for).
-    pub fn implementation_for(&self, source: &Source) -> Result<String> {
+    pub fn implementation_for(&self, source: &Source, stem: Option<&Layout>) -> Result<String> {
         threads::enter(self.op)?;
         let g = self.geometry(source)?;
-        let (_, kernel) = self.chosen(source, &self.problem(&g, source, source.layout))?;
+        let to = stem.map_or(source.layout, |to| SourceLayout::Blocked(*to));
+        let (_, kernel) = self.chosen(source, &self.problem(&g, source, to))?;
         Ok(kernel.name().to_string())
     }
 

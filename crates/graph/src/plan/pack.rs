@@ -40,9 +40,9 @@ fn packer<'a>(network: &'a Network, node: &'a Node) -> Option<WeightsPacker<'a>>
     WeightsPacker::new(node.op.bound()?, x, &constants)
 }
 
-/// Whether a kernel takes the weights of the node for such a source. Nothing is packed.
-pub(super) fn can_pack(network: &Network, node: &Node, x: &TensorDesc) -> bool {
-    packer(network, node).is_some_and(|packer| packer.implementation_for(x).is_ok())
+/// Whether a kernel takes the weights of the node for such a source, and a result in its layout or that of a stem. Nothing is packed.
+pub(super) fn can_pack(network: &Network, node: &Node, x: &TensorDesc, stem: Option<&Layout>) -> bool {
+    packer(network, node).is_some_and(|packer| packer.implementation_for(x, stem).is_ok())
 }
 
 /// Packs the weights for a source. `None` for nodes whose weights are not packed. With `stem`, packs for a result in that layout.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use blocktensor::dispatch::{DispatchKey, Kernel};
-use blocktensor::{BoundOp, DType, MemoryFormat, Operator, TensorDesc};
+use blocktensor::{BoundOp, DType, Layout, MemoryFormat, Operator, TensorDesc};
 use serde::{Deserialize, Serialize};
 
 use super::forms::{Order, Target, kinds};
@@ -101,13 +101,23 @@ impl Casting<'_> {
         let results = node.outputs.iter().any(|id| self.network.tensor(*id).dtype == DType::F32);
         if pack::packs(self.network, node) {
             let x = self.network.tensor(node.inputs[0]);
-            let orders = targets.iter().map(|target| target.order(x.dims.len()));
-            let packs = |order: Option<Order>| {
-                let order = order.unwrap_or(Order::Strided(MemoryFormat::Contiguous));
-                let x = order.desc(&x.dims, DType::BF16).ok();
-                x.is_some_and(|x| pack::can_pack(self.network, node, &x))
+            let row_major = Order::Strided(MemoryFormat::Contiguous);
+            let desc = |order: Order| order.desc(&x.dims, DType::BF16).ok();
+            let packs = |target: &Target| {
+                let order = target.order(x.dims.len());
+                let can = |x: Option<TensorDesc>, stem: Option<&Layout>| {
+                    x.is_some_and(|x| pack::can_pack(self.network, node, &x, stem))
+                };
+                let is_stem = match order {
+                    // Other tensors are in blocks already, where a kernel could take them as they are.
+                    Some(Order::Blocked(layout)) if self.network.inputs.contains(&node.inputs[0]) => {
+                        can(desc(row_major), Some(&layout))
+                    }
+                    _ => false,
+                };
+                is_stem || can(desc(order.unwrap_or(row_major)), None)
             };
-            return results && orders.into_iter().any(packs);
+            return results && targets.iter().any(packs);
         }
         let is_there = |id: TensorId| {
             let tensor = self.network.tensor(id);
