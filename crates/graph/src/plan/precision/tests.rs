@@ -115,6 +115,67 @@ fn a_saved_plan_in_bf16_gives_the_same_bits() {
     }
 }
 
+/// The usual mask of attention: its -3.4e38 would be minus infinity in bf16, and rows of it NaN after softmax.
+#[test]
+fn masks_stay_finite() {
+    let channels = |n: usize| [1.into(), 16.into(), 4.into(), n.into()];
+    for is_input in [false, true] {
+        let mut graph = Graph::new();
+        let x = graph.input("x", &channels(4)).unwrap();
+        let w = graph.constant("w", Constant::F32(Random(7).tensor(&[16, 16, 1, 1]))).unwrap();
+        let y = graph.op("conv", "conv2d", &[("x", x), ("weights", w)], &[]).unwrap();
+        let mask = StridedTensor::full(&[1, 16, 4, 4], f32::MIN, MemoryFormat::Contiguous).unwrap();
+        let m = match is_input {
+            true => graph.input("mask", &channels(4)).unwrap(),
+            false => graph.constant("mask", Constant::F32(mask.clone())).unwrap(),
+        };
+        let y = graph.op("masked", "add", &[("a", y), ("b", m)], &[]).unwrap();
+        let y = graph.op("softmax", "softmax", &[("x", y)], &[("axis", 3i64.into())]).unwrap();
+        graph.output("y", y).unwrap();
+        for layouts in Layouts::ALL {
+            let plan = graph.plan(&options(layouts)).unwrap();
+            let x = Random(5).tensor(&[1, 16, 4, 4]);
+            let inputs = if is_input { vec![&x, &mask] } else { vec![&x] };
+            let y = plan.run(&inputs).unwrap()[0].to_vec::<f32>().unwrap();
+            assert!(y.iter().all(|&v| v == 0.25), "{plan}");
+        }
+    }
+}
+
+/// As on a machine without kernels for bf16: all nodes go back to f32, and the results stay near.
+#[test]
+fn a_lowered_network_is_made_again_for_what_there_is() {
+    let image = Random(4).tensor(&[1, 3, 8, 8]);
+    let plan = network().plan(&options(Layouts::Nhwc).keep_constants()).unwrap();
+    let mut lowered = plan.recipe.network.clone();
+    let casts = |network: &Network| network.nodes.iter().filter(|node| is_cast(node)).count();
+    assert_eq!(casts(&lowered), if has_bf16() { 4 } else { 0 });
+    // No target: no kernel takes the weights.
+    again(&mut lowered, &[], &Stop::default()).unwrap();
+    assert_eq!((of(&lowered), casts(&lowered)), (Precision::F32, 0));
+    let wide = crate::plan::planned(&lowered, &PlanOptions::new(Layouts::Nchw), vec![]).unwrap();
+    let wide =
+        Plan { input_types: plan.input_types.clone(), output_types: plan.output_types.clone(), ..wide };
+    for (got, want) in run(&wide, &image).iter().zip(run(&plan, &image)) {
+        assert!(relative_l2(got, &want) < 0.01);
+    }
+    // With kernels it is what it was.
+    let mut same = plan.recipe.network.clone();
+    again(&mut same, &crate::plan::targets_of(Layouts::Nhwc), &Stop::default()).unwrap();
+    assert_eq!((of(&same), casts(&same)), (plan.precision(), casts(&plan.recipe.network)));
+}
+
+#[test]
+fn weights_that_bf16_kernels_take_for_zero_stay_f32() {
+    let mut graph = Graph::new();
+    let x = graph.input("x", &[1.into(), 16.into(), 4.into(), 4.into()]).unwrap();
+    let w = StridedTensor::full(&[16, 16, 1, 1], 3e-39f32, MemoryFormat::Contiguous).unwrap();
+    let w = graph.constant("w", Constant::F32(w)).unwrap();
+    let y = graph.op("conv", "conv2d", &[("x", x), ("weights", w)], &[]).unwrap();
+    graph.output("y", y).unwrap();
+    assert_eq!(graph.plan(&options(Layouts::Nhwc)).unwrap().precision(), Precision::F32);
+}
+
 #[test]
 fn what_the_graph_takes_and_gives_stays_f32() {
     let mut graph = Graph::new();
