@@ -3,6 +3,7 @@
 use half::{bf16, f16};
 
 use crate::error::{Complaint, Error, Result};
+use crate::math;
 
 /// The type of one element.
 ///
@@ -100,6 +101,36 @@ macro_rules! elements {
     )*};
 }
 elements!(f32 => F32, bf16 => BF16, f16 => F16, u8 => U8, i8 => S8, i32 => S32);
+
+/// An element that kernels compute with in f32: operands are widened, which is exact, and each result is rounded once.
+pub(crate) trait Float: Element + Default {
+    /// The same number.
+    fn widen(self) -> f32;
+    /// The nearest number of this type.
+    fn rounded(x: f32) -> Self;
+}
+
+impl Float for f32 {
+    #[inline(always)]
+    fn widen(self) -> f32 {
+        self
+    }
+    #[inline(always)]
+    fn rounded(x: f32) -> f32 {
+        x
+    }
+}
+
+impl Float for bf16 {
+    #[inline(always)]
+    fn widen(self) -> f32 {
+        math::widen(self)
+    }
+    #[inline(always)]
+    fn rounded(x: f32) -> bf16 {
+        math::to_bf16(x)
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,10 @@
-//! The reductions that PyTorch calls `sum`, `mean`, `prod`, `amax` and `amin`, for f32: one definition for tensors of any
-//! layout.
+//! The reductions that PyTorch calls `sum`, `mean`, `prod`, `amax` and `amin`, for f32 and bf16: one definition for tensors of
+//! any layout.
+
+use std::marker::PhantomData;
 
 use super::reduce::{Fold, reduce};
+use crate::dtype::Float;
 use crate::error::{Result, fail};
 use crate::tensor::strided::StridedTensor;
 
@@ -81,6 +84,37 @@ fold!(Mean, f64, 0.0, add, average);
 fold!(Prod, f64, 1.0, multiply, rounded);
 fold!(Amax, f32, f32::NEG_INFINITY, larger, as_is);
 fold!(Amin, f32, f32::INFINITY, smaller, as_is);
+
+/// A fold of f32 for elements of another type: they are widened, and the result is rounded.
+pub(crate) struct Widened<'a, F, E>(&'a F, PhantomData<E>);
+
+impl<'a, F, E> Widened<'a, F, E> {
+    pub fn new(fold: &'a F) -> Self {
+        Widened(fold, PhantomData)
+    }
+}
+
+impl<F: Fold<In = f32, Out = f32>, E: Float> Fold for Widened<'_, F, E> {
+    type In = E;
+    type Acc = F::Acc;
+    type Out = E;
+    #[inline(always)]
+    fn identity(&self) -> F::Acc {
+        self.0.identity()
+    }
+    #[inline(always)]
+    fn step(&self, acc: F::Acc, x: E) -> F::Acc {
+        self.0.step(acc, x.widen())
+    }
+    #[inline(always)]
+    fn merge(&self, a: F::Acc, b: F::Acc) -> F::Acc {
+        self.0.merge(a, b)
+    }
+    #[inline(always)]
+    fn finish(&self, acc: F::Acc, count: usize) -> E {
+        E::rounded(self.0.finish(acc, count))
+    }
+}
 
 /// The sum of f32 elements over `axes` (none means all axes), as PyTorch's `sum`. The sum of no elements is 0. It is
 /// accumulated in f64 and rounded once.

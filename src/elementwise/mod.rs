@@ -41,7 +41,7 @@ mod run;
 mod tail;
 mod tile;
 
-pub(crate) use folds::{Amax, Amin, Mean, Prod, Sum, larger};
+pub(crate) use folds::{Amax, Amin, Mean, Prod, Sum, Widened, larger};
 pub use folds::{amax, amin, mean, prod, sum};
 pub(crate) use loops::{
     Comparison, Function, Function2, InBf16, Inline, MapResult, WithParams, math_function,

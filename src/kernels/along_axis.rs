@@ -1,8 +1,10 @@
 //! A dense tensor as lines of elements along one axis: `outer x len x inner` elements. Lines that are neighbours in memory are
 //! the columns of one vector loop.
 
+use crate::dtype::Float;
 use crate::kernels::lanes::{Lanes, for_each_chunk};
 pub(crate) use crate::kernels::lent::ResultColumns;
+use crate::kernels::wide;
 use crate::simd;
 use crate::threads::{SyncPtr, parallel_ranges};
 
@@ -26,9 +28,9 @@ pub(crate) struct AxisLines {
 
 /// Some neighbouring lines of the source: `len` rows of `width` elements. Each line is a column; rows begin `stride` elements
 /// apart.
-pub(crate) struct SourceColumns<'a> {
+pub(crate) struct SourceColumns<'a, E> {
     /// The source, from the first element of row 0 on.
-    pub src: &'a [f32],
+    pub src: &'a [E],
     /// Elements from one row to the next.
     pub stride: usize,
     /// Elements of a line.
@@ -37,10 +39,10 @@ pub(crate) struct SourceColumns<'a> {
     pub width: usize,
 }
 
-impl<'a> SourceColumns<'a> {
+impl<'a, E> SourceColumns<'a, E> {
     /// Row `i`: element `i` of each line.
     #[inline(always)]
-    pub fn row(&self, i: usize) -> &'a [f32] {
+    pub fn row(&self, i: usize) -> &'a [E] {
         &self.src[i * self.stride..][..self.width]
     }
 }
@@ -64,12 +66,12 @@ impl AxisLines {
 
     /// Calls `f` for columns that cover every line; the threads of the team share them. `src` has `outer * len * inner` elements.
     /// `dst` has `outer * rows * inner`: the same columns, in rows with the same stride as those of the source.
-    pub fn for_each<E: Send>(
+    pub fn for_each<S: Sync, E: Send>(
         &self,
-        src: &[f32],
+        src: &[S],
         dst: &mut [E],
         rows: usize,
-        f: impl Fn(SourceColumns<'_>, ResultColumns<'_, E>) + Sync,
+        f: impl Fn(SourceColumns<'_, S>, ResultColumns<'_, E>) + Sync,
     ) {
         let AxisLines { outer, len, inner } = *self;
         let src = &src[..outer * len * inner];
@@ -148,12 +150,12 @@ impl AxisLines {
     /// As [`for_each`](Self::for_each) with `len` rows of results. If a group has few lines, several groups are copied side by
     /// side to scratch memory: `in_scratch` gets rows of [`MAX_COLUMNS`] elements, and replaces them by the results. Otherwise
     /// `direct` gets the columns in place.
-    pub fn for_each_wide(
+    pub fn for_each_wide<E: Float>(
         &self,
-        src: &[f32],
-        dst: &mut [f32],
+        src: &[E],
+        dst: &mut [E],
         in_scratch: impl Fn(&mut [f32]) + Sync,
-        direct: impl Fn(SourceColumns<'_>, ResultColumns<'_, f32>) + Sync,
+        direct: impl Fn(SourceColumns<'_, E>, ResultColumns<'_, E>) + Sync,
     ) {
         let Some(groups) = self.groups_at_once() else { return self.for_each(src, dst, self.len, direct) };
         let chunk = groups * self.len * self.inner;
@@ -161,10 +163,11 @@ impl AxisLines {
             return;
         }
         for_each_chunk(&mut dst[..self.outer * self.len * self.inner], chunk, |i, dst| {
-            with_scratch(self.len * MAX_COLUMNS, |rows| {
-                self.gather(&src[i * chunk..][..dst.len()], rows);
+            with_scratch(self.len * MAX_COLUMNS + wide::scratch_len::<E>(chunk), |scratch| {
+                let (rows, copy) = scratch.split_at_mut(self.len * MAX_COLUMNS);
+                self.gather(wide::widened(&src[i * chunk..][..dst.len()], copy), rows);
                 in_scratch(rows);
-                self.scatter(rows, dst);
+                wide::write_rounded(dst, copy, |dst| self.scatter(rows, dst));
             });
         });
     }
@@ -213,17 +216,19 @@ pub(crate) fn copy_lanes(to: &mut [f32], from: &[f32]) {
 }
 
 /// Copies the channels of `pixels` pixels of image `n`, from pixel `first` on, to rows of [`MAX_COLUMNS`] elements: row `c` has
-/// channel `c` of each pixel. Padding is left out.
-pub(crate) fn gather_channels(
+/// channel `c` of each pixel. Padding is left out. `copy` is scratch memory for the pixels of one block ([`wide`]).
+pub(crate) fn gather_channels<E: Float>(
     view: &Lanes,
-    src: &[f32],
+    src: &[E],
     n: usize,
     first: usize,
     pixels: usize,
     to: &mut [f32],
+    copy: &mut [f32],
 ) {
     for block in 0..view.blocks {
         let from = &src[n * view.stride_n + block * view.stride_block + first * view.lanes..];
+        let from = wide::widened(&from[..pixels * view.lanes], copy);
         let to = &mut to[block * view.lanes * MAX_COLUMNS..];
         transpose((to, MAX_COLUMNS), (from, view.lanes), view.lanes_in(block), pixels);
     }

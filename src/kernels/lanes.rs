@@ -33,7 +33,7 @@ const MIN_PART_LANES: usize = 64;
 const MIN_PART_COLUMNS: usize = 16;
 
 /// A part of one plane of a result.
-pub(crate) type PlanePart<'a> = plane_part::PlanePart<'a, RowIndex>;
+pub(crate) type PlanePart<'a, E> = plane_part::PlanePart<'a, RowIndex, E>;
 
 /// Where a run of neighbouring pixels of one block of one image begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,7 +166,12 @@ impl Lanes {
 
     /// Calls `f` for tiles of at most `pixels` pixels with all their channels. The tiles cover `dst`; the threads of the team
     /// share them.
-    pub fn for_each_tile(&self, dst: &mut [f32], pixels: usize, f: impl Fn(PixelTile<'_>) + Sync) {
+    pub fn for_each_tile<E: Element>(
+        &self,
+        dst: &mut [E],
+        pixels: usize,
+        f: impl Fn(PixelTile<'_, E>) + Sync,
+    ) {
         let dst = &mut dst[..self.len()];
         if dst.is_empty() {
             return;
@@ -192,12 +197,12 @@ impl Lanes {
     /// Calls `f(state, part)` for parts that cover `dst`; the threads of the team share them. `row_bytes` is the cost of one row:
     /// the **bytes** that it reads and writes. A part has some rows of one plane. A task has several parts if they are small, and
     /// one `state` for all of them. A row that costs much is cut: along its lanes if it has many, else along W.
-    pub fn for_each_plane_part<S>(
+    pub fn for_each_plane_part<S, E: Element>(
         &self,
-        dst: &mut [f32],
+        dst: &mut [E],
         row_bytes: usize,
         state: impl Fn() -> S + Sync,
-        f: impl Fn(&mut S, &mut PlanePart<'_>) + Sync,
+        f: impl Fn(&mut S, &mut PlanePart<'_, E>) + Sync,
     ) {
         let [depth, height, width] = self.spatial;
         let dst = &mut dst[..self.len()];
@@ -243,20 +248,20 @@ impl Lanes {
 
 /// Vectors of `L` lanes of the pixels of `R` source rows.
 #[derive(Clone, Copy)]
-pub(crate) struct RowVectors<'a, const L: usize, const R: usize> {
-    first: [*const f32; R],
+pub(crate) struct RowVectors<'a, E, const L: usize, const R: usize> {
+    first: [*const E; R],
     stride: usize,
     count: usize,
-    lifetime: PhantomData<&'a [f32]>,
+    lifetime: PhantomData<&'a [E]>,
 }
 
-impl<'a, const L: usize, const R: usize> RowVectors<'a, L, R> {
+impl<'a, E, const L: usize, const R: usize> RowVectors<'a, E, L, R> {
     /// `count` columns, at least one, with `stride` elements from one to the next. Row `r` begins at `starts[r] + lane`.
     ///
     /// # Panics
     /// If they are not all in `src`, or there are fewer than `R` starts.
     #[inline(always)]
-    pub fn new(src: &'a [f32], starts: &[usize], lane: usize, stride: usize, count: usize) -> Self {
+    pub fn new(src: &'a [E], starts: &[usize], lane: usize, stride: usize, count: usize) -> Self {
         let reach = (count - 1).saturating_mul(stride).saturating_add(L);
         let mut first = [std::ptr::null(); R];
         for r in 0..R {
@@ -273,12 +278,13 @@ impl<'a, const L: usize, const R: usize> RowVectors<'a, L, R> {
     /// # Panics
     /// If there is no such column.
     #[inline(always)]
-    pub fn get(&self, i: usize) -> [&'a [f32; L]; R] {
+    pub fn get(&self, i: usize) -> [&'a [E; L]; R] {
         assert!(i < self.count, "a column outside the rows");
-        let mut column = [&[0.0; L]; R];
-        for r in 0..R {
-            // SAFETY: `new` checked that all of these vectors lie in the slice that it borrowed.
-            column[r] = unsafe { &*self.first[r].add(i * self.stride).cast() };
+        // SAFETY: `new` checked that all of these vectors lie in the slice that it borrowed.
+        let vector = |r: usize| unsafe { &*self.first[r].add(i * self.stride).cast() };
+        let mut column = [vector(0); R];
+        for r in 1..R {
+            column[r] = vector(r);
         }
         column
     }
@@ -429,7 +435,7 @@ mod tests {
     #[test]
     fn columns_are_those_of_their_rows() {
         let src: Vec<f32> = (0..100).map(|i| i as f32).collect();
-        let rows = RowVectors::<4, 2>::new(&src, &[10, 50], 3, 8, 5);
+        let rows = RowVectors::<f32, 4, 2>::new(&src, &[10, 50], 3, 8, 5);
         for i in 0..5 {
             let want = [13, 53].map(|start| std::array::from_fn(|l| (start + i * 8 + l) as f32));
             assert_eq!(rows.get(i).map(|v| *v), want);
@@ -440,13 +446,13 @@ mod tests {
     #[should_panic(expected = "outside the source")]
     fn columns_past_the_end_are_refused() {
         // The last vector would have elements 97 to 100.
-        RowVectors::<4, 2>::new(&[0.0; 100], &[10, 62], 3, 8, 5);
+        RowVectors::<f32, 4, 2>::new(&[0.0; 100], &[10, 62], 3, 8, 5);
     }
 
     #[test]
     #[should_panic(expected = "outside the rows")]
     fn a_column_past_the_last_is_refused() {
-        RowVectors::<4, 1>::new(&[0.0; 100], &[0], 0, 8, 5).get(5);
+        RowVectors::<f32, 4, 1>::new(&[0.0; 100], &[0], 0, 8, 5).get(5);
     }
 
     #[test]

@@ -51,22 +51,22 @@ pub(crate) struct PixelTileGeometry {
 /// // SAFETY: as above.
 /// unsafe { lent::PixelTile::lend(numbers.as_mut_ptr(), geometry, |mut tile| tile.geometry.blocks = 1000) };
 /// ```
-pub(crate) struct PixelTile<'a> {
+pub(crate) struct PixelTile<'a, E> {
     geometry: PixelTileGeometry,
-    start: *mut f32,
-    lifetime: PhantomData<&'a mut [f32]>,
+    start: *mut E,
+    lifetime: PhantomData<&'a mut [E]>,
 }
 
-impl PixelTile<'_> {
+impl<E> PixelTile<'_, E> {
     /// Lends a tile to `f`. Its first pixel in block 0 is at `start`.
     ///
     /// # Safety
     /// Until `f` returns, the pixels of every block are valid for reading and writing, and nothing else uses them.
     #[inline(always)]
     pub unsafe fn lend<R>(
-        start: *mut f32,
+        start: *mut E,
         geometry: PixelTileGeometry,
-        f: impl FnOnce(PixelTile<'_>) -> R,
+        f: impl FnOnce(PixelTile<'_, E>) -> R,
     ) -> R {
         f(PixelTile { geometry, start, lifetime: PhantomData })
     }
@@ -82,7 +82,7 @@ impl PixelTile<'_> {
     /// # Panics
     /// If there is no such block.
     #[inline(always)]
-    pub fn block(&mut self, block: usize) -> &mut [f32] {
+    pub fn block(&mut self, block: usize) -> &mut [E] {
         assert!(block < self.geometry.blocks);
         // SAFETY: the caller of `lend` promised that these pixels are valid and used by nothing else while the tile lives.
         // `&mut self` allows one block to be borrowed at a time.

@@ -6,6 +6,7 @@
 //! | `lanes` | one view of NCHW, NHWC and blocked memory: rows of lanes |
 //! | `along_axis` | lines along one axis, several side by side, for softmax and its like |
 //! | `lent` | parts of a result that tasks write, each its own |
+//! | `wide` | elements in f32 for scratch memory, and rounded results |
 //! | `same_shape` | operand and result of an op that keeps shape and layout |
 //! | `spatial` | operand and result of an op that changes the spatial sizes |
 //! | `blocked_map` | element-wise maps of blocked tensors |
@@ -39,6 +40,7 @@ pub(crate) mod resample;
 pub(crate) mod same_shape;
 pub(crate) mod scale;
 pub(crate) mod spatial;
+pub(crate) mod wide;
 
 use crate::key::DispatchKey;
 use crate::ledger;

@@ -8,6 +8,7 @@
 //! threads does not change the bits. Neither does the layout, except that NCHW and NHWC of fewer than 16 channels sum in another
 //! order.
 
+use crate::dtype::Float;
 use crate::error::Result;
 use crate::kernels::lanes::{Lanes, for_each_chunk_by};
 use crate::memory::try_filled;
@@ -63,12 +64,17 @@ impl Moments {
 
 /// The moments of each run of `run` pixels of each channel, in the order image, block, run, lane. `run` divides the pixels of an
 /// image. Neither the view nor `run` is empty.
-pub(crate) fn moments(op: &'static str, view: &Lanes, src: &[f32], run: usize) -> Result<Vec<Moments>> {
+pub(crate) fn moments<E: Float>(
+    op: &'static str,
+    view: &Lanes,
+    src: &[E],
+    run: usize,
+) -> Result<Vec<Moments>> {
     let lanes = view.lanes;
     let chunks = run.div_ceil(CHUNK_PIXELS);
     let runs = view.n * view.blocks * (view.pixels() / run);
     let mut of_chunks = try_filled(op, runs * chunks * lanes, Moments::default())?;
-    let bytes = run / chunks * lanes * size_of::<f32>();
+    let bytes = run / chunks * lanes * size_of::<E>();
     for_each_chunk_by(&mut of_chunks, lanes, bytes, |i, out| {
         let (r, chunk) = (i / chunks, i % chunks);
         let [first, end] = [chunk, chunk + 1].map(|c| r * run + run * c / chunks);
@@ -97,14 +103,14 @@ pub(crate) fn moments(op: &'static str, view: &Lanes, src: &[f32], run: usize) -
 }
 
 /// Computes the moments of the pixels of a chunk. Each pixel has `out.len()` lanes.
-struct ChunkLoop<'a> {
-    src: &'a [f32],
+struct ChunkLoop<'a, E> {
+    src: &'a [E],
     /// One for each [`VECTOR_LANES`] lanes.
     groups: &'a mut [PivotSums],
     out: &'a mut [Moments],
 }
 
-impl Loop for ChunkLoop<'_> {
+impl<E: Float> Loop for ChunkLoop<'_, E> {
     type Out = ();
     #[inline(always)]
     fn run(self) {
@@ -141,15 +147,15 @@ impl Loop for ChunkLoop<'_> {
 
 /// For pixels of one lane: a vector has several pixels.
 #[inline(always)]
-fn one_lane(src: &[f32], sums: &mut PivotSums) -> Moments {
-    let pivot = finite(src[0]);
+fn one_lane<E: Float>(src: &[E], sums: &mut PivotSums) -> Moments {
+    let pivot = finite(src[0].widen());
     let (whole, rest) = src.as_chunks::<VECTOR_LANES>();
     sums.start(&[pivot; VECTOR_LANES]);
     sums.add(src, VECTOR_LANES, whole.len());
     if !rest.is_empty() {
         // The last vector is filled up with pivots, whose differences are zeros.
         let mut last = [pivot; VECTOR_LANES];
-        last[..rest.len()].copy_from_slice(rest);
+        last.iter_mut().zip(rest).for_each(|(last, x)| *last = x.widen());
         sums.add(&last, VECTOR_LANES, 1);
     }
     let (mut sum, mut squares) = sums.total();
@@ -166,7 +172,7 @@ fn one_lane(src: &[f32], sums: &mut PivotSums) -> Moments {
 
 /// For pixels of fewer than [`VECTOR_LANES`] lanes: a row of several pixels is a whole number of vectors.
 #[inline(always)]
-fn few_lanes(src: &[f32], sums: &mut PivotSums, out: &mut [Moments]) {
+fn few_lanes<E: Float>(src: &[E], sums: &mut PivotSums, out: &mut [Moments]) {
     let lanes = out.len();
     let pixels_per_row = VECTOR_LANES >> lanes.trailing_zeros().min(VECTOR_LANES.trailing_zeros());
     let row_len = pixels_per_row * lanes;
@@ -175,12 +181,12 @@ fn few_lanes(src: &[f32], sums: &mut PivotSums, out: &mut [Moments]) {
     let (mut last_row, mut pivots) =
         ([0f32; VECTOR_LANES * VECTOR_LANES], [0f32; VECTOR_LANES * VECTOR_LANES]);
     for p in pivots[..row_len].chunks_exact_mut(lanes) {
-        p.iter_mut().zip(src).for_each(|(p, &x)| *p = finite(x));
+        p.iter_mut().zip(src).for_each(|(p, &x)| *p = finite(x.widen()));
     }
     // The remaining pixels, filled up with pivots, whose differences are zeros.
     last_row[..row_len].copy_from_slice(&pivots[..row_len]);
     let rest = &src[whole_rows * row_len..];
-    last_row[..rest.len()].copy_from_slice(rest);
+    last_row.iter_mut().zip(rest).for_each(|(last, x)| *last = x.widen());
     let (mut sum, mut squares) = ([0f64; VECTOR_LANES], [0f64; VECTOR_LANES]);
     let mut lane = 0;
     for start in (0..row_len).step_by(VECTOR_LANES) {
@@ -197,7 +203,7 @@ fn few_lanes(src: &[f32], sums: &mut PivotSums, out: &mut [Moments]) {
         }
     }
     for (lane, out) in out.iter_mut().enumerate() {
-        *out = around_pivot(pixels, finite(src[lane]), sum[lane], squares[lane]);
+        *out = around_pivot(pixels, finite(src[lane].widen()), sum[lane], squares[lane]);
     }
 }
 
@@ -228,27 +234,27 @@ struct PivotSums {
 
 impl PivotSums {
     #[inline(always)]
-    fn start(&mut self, pivot: &[f32]) {
+    fn start<E: Float>(&mut self, pivot: &[E]) {
         *self = PivotSums::default();
-        self.pivot = std::array::from_fn(|l| finite(pivot[l]));
+        self.pivot = std::array::from_fn(|l| finite(pivot[l].widen()));
         simd::end_of_chunk();
     }
 
     /// Adds the first [`VECTOR_LANES`] lanes of each pixel. Pixels have `lanes` lanes.
     #[inline(always)]
-    fn add(&mut self, src: &[f32], lanes: usize, pixels: usize) {
+    fn add<E: Float>(&mut self, src: &[E], lanes: usize, pixels: usize) {
         let ([mut s0, mut s1], [mut q0, mut q1]) = (self.sum, self.squares);
         let pivots = self.pivot.map(f64::from);
         let mut at = 0;
         for _ in 0..pixels / 2 {
             let (a, b) = (&src[at..at + VECTOR_LANES], &src[at + lanes..at + lanes + VECTOR_LANES]);
             for l in 0..VECTOR_LANES {
-                let d = f64::from(a[l]) - pivots[l];
+                let d = f64::from(a[l].widen()) - pivots[l];
                 s0[l] += d;
                 q0[l] += d * d;
             }
             for l in 0..VECTOR_LANES {
-                let d = f64::from(b[l]) - pivots[l];
+                let d = f64::from(b[l].widen()) - pivots[l];
                 s1[l] += d;
                 q1[l] += d * d;
             }
@@ -258,7 +264,7 @@ impl PivotSums {
         if pixels % 2 == 1 {
             let a = &src[at..at + VECTOR_LANES];
             for l in 0..VECTOR_LANES {
-                let d = f64::from(a[l]) - pivots[l];
+                let d = f64::from(a[l].widen()) - pivots[l];
                 s0[l] += d;
                 q0[l] += d * d;
             }

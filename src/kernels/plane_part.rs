@@ -38,18 +38,18 @@ pub(crate) struct PartRange<P> {
 /// let mut part = unsafe { part::PlanePart::new(numbers.as_mut_ptr(), 8, 4, range) };
 /// part.elements(1, 0..2, 0..4);
 /// ```
-pub(crate) struct PlanePart<'a, P> {
+pub(crate) struct PlanePart<'a, P, E> {
     range: PartRange<P>,
     /// Elements from one pixel to the next.
     pixel_stride: usize,
     /// Elements from one row to the next.
     row_stride: usize,
     /// Points to the first element of the plane.
-    start: *mut f32,
-    lifetime: PhantomData<&'a mut [f32]>,
+    start: *mut E,
+    lifetime: PhantomData<&'a mut [E]>,
 }
 
-impl<P> Deref for PlanePart<'_, P> {
+impl<P, E> Deref for PlanePart<'_, P, E> {
     type Target = PartRange<P>;
 
     fn deref(&self) -> &PartRange<P> {
@@ -57,18 +57,18 @@ impl<P> Deref for PlanePart<'_, P> {
     }
 }
 
-impl<P> PlanePart<'_, P> {
+impl<P, E: Copy> PlanePart<'_, P, E> {
     /// A part of the plane whose first element is at `start`. Strides are in **elements**.
     ///
     /// # Safety
     /// For `'a`, the elements of these rows, columns and lanes are valid for reading and writing, and nothing else uses them. Rows do
     /// not overlap, nor do the pixels of a row; the lanes of a pixel are fewer than `pixel_stride`, or as many.
     pub unsafe fn new<'a>(
-        start: *mut f32,
+        start: *mut E,
         row_stride: usize,
         pixel_stride: usize,
         range: PartRange<P>,
-    ) -> PlanePart<'a, P> {
+    ) -> PlanePart<'a, P, E> {
         PlanePart { range, pixel_stride, row_stride, start, lifetime: PhantomData }
     }
 
@@ -77,7 +77,7 @@ impl<P> PlanePart<'_, P> {
     /// # Panics
     /// If they are not contiguous, or not all in the part.
     #[inline(always)]
-    pub fn elements(&mut self, row: usize, columns: Range<usize>, lanes: Range<usize>) -> &mut [f32] {
+    pub fn elements(&mut self, row: usize, columns: Range<usize>, lanes: Range<usize>) -> &mut [E] {
         let inside = self.range.rows.contains(&row)
             && self.range.columns.start <= columns.start
             && columns.end <= self.range.columns.end
@@ -99,7 +99,7 @@ impl<P> PlanePart<'_, P> {
     /// If the part does not have all lanes or not both rows, or the rows are the same.
     pub fn copy_row(&mut self, from: usize, to: usize) {
         let (columns, lanes) = (self.range.columns.clone(), self.range.lanes.clone());
-        let src: *const [f32] = self.elements(from, columns.clone(), lanes.clone());
+        let src: *const [E] = self.elements(from, columns.clone(), lanes.clone());
         let dst = self.elements(to, columns, lanes);
         assert!(from != to, "a row onto itself");
         // SAFETY: `elements` checked both rows of the part. They are different rows, so they do not overlap.
@@ -116,7 +116,7 @@ impl<P> PlanePart<'_, P> {
         row: usize,
         columns: Range<usize>,
         lane: usize,
-    ) -> impl Iterator<Item = &mut [f32; L]> {
+    ) -> impl Iterator<Item = &mut [E; L]> {
         let inside = self.range.rows.contains(&row)
             && self.range.columns.start <= columns.start
             && columns.end <= self.range.columns.end

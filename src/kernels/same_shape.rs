@@ -1,5 +1,6 @@
 //! Operand and result of an op that keeps shape and layout, for strided and blocked tensors.
 
+use crate::dtype::Element;
 use crate::error::{Result, fail};
 use crate::kernels::lanes::Lanes;
 use crate::key::DispatchKey;
@@ -63,7 +64,7 @@ impl<'r> OperandAndResult<'r> {
     }
 
     /// The elements of the operand and of the result.
-    pub fn slices(&mut self) -> (&[f32], &mut [f32]) {
+    pub fn slices<E: Element>(&mut self) -> (&[E], &mut [E]) {
         match self {
             OperandAndResult::Strided(x, dst) => (x.data(), dst.result_data()),
             OperandAndResult::Blocked(x, dst) => {

@@ -3,6 +3,7 @@
 //! Subtracting the centre first costs no time where memory bandwidth is the limit. The difference is exact for values near the
 //! centre, so no digits are lost even if the mean is thousands of deviations away from 0.
 
+use crate::dtype::Float;
 use crate::error::Result;
 use crate::kernels::lanes::Lanes;
 use crate::memory::try_filled;
@@ -105,7 +106,7 @@ impl ChannelScales {
     }
 
     /// Writes the scaled elements of `src` to `dst`. Both have the layout of `view`.
-    pub fn apply(&self, view: &Lanes, src: &[f32], dst: &mut [f32]) {
+    pub fn apply<E: Float>(&self, view: &Lanes, src: &[E], dst: &mut [E]) {
         let step = self.per_image_len / self.blocks;
         view.for_each_pixel_run(dst, |run, dst| {
             let start = view.run_offset(run);
@@ -117,9 +118,9 @@ impl ChannelScales {
 }
 
 /// Scales the pixels of one block. The scales are repeated until the pixels end.
-struct ScaleLoop<'a> {
-    src: &'a [f32],
-    dst: &'a mut [f32],
+struct ScaleLoop<'a, E> {
+    src: &'a [E],
+    dst: &'a mut [E],
     center: &'a [f32],
     scale: &'a [f32],
     shift: &'a [f32],
@@ -130,13 +131,13 @@ const VECTOR_LEN: usize = 16;
 
 impl<const L: usize> ScaleVector<L> {
     #[inline(always)]
-    fn apply(&self, src: &[f32; L], dst: &mut [f32; L]) {
+    fn apply<E: Float>(&self, src: &[E; L], dst: &mut [E; L]) {
         // Whole arrays are read and written, so that the compiler knows that the two do not overlap.
         let x = *src;
-        let mut y = [0f32; L];
+        let mut y = [E::default(); L];
         for l in 0..L {
             let scale = ChannelScale { center: self.center[l], scale: self.scale[l], shift: self.shift[l] };
-            y[l] = scale.apply(x[l]);
+            y[l] = E::rounded(scale.apply(x[l].widen()));
         }
         *dst = y;
     }
@@ -149,7 +150,7 @@ struct ScaleVector<const L: usize> {
     shift: [f32; L],
 }
 
-impl ScaleLoop<'_> {
+impl<E: Float> ScaleLoop<'_, E> {
     #[inline(always)]
     fn first_scales<const L: usize>(&self) -> ScaleVector<L> {
         let first = |v: &[f32]| {
@@ -172,14 +173,14 @@ impl ScaleLoop<'_> {
     }
 }
 
-impl Loop for ScaleLoop<'_> {
+impl<E: Float> Loop for ScaleLoop<'_, E> {
     type Out = ();
     #[inline(always)]
     fn run(self) {
         match self.scale.len() {
             1 => {
                 let s = ChannelScale { center: self.center[0], scale: self.scale[0], shift: self.shift[0] };
-                self.dst.iter_mut().zip(self.src).for_each(|(d, &x)| *d = s.apply(x));
+                self.dst.iter_mut().zip(self.src).for_each(|(d, &x)| *d = E::rounded(s.apply(x.widen())));
             }
             8 => self.run_with_lanes::<8>(),
             16 => self.run_with_lanes::<VECTOR_LEN>(),
@@ -187,7 +188,7 @@ impl Loop for ScaleLoop<'_> {
                 for (dst, src) in self.dst.chunks_mut(n).zip(self.src.chunks(n)) {
                     let params = self.center.iter().zip(self.scale).zip(self.shift);
                     for ((d, &x), ((&center, &scale), &shift)) in dst.iter_mut().zip(src).zip(params) {
-                        *d = ChannelScale { center, scale, shift }.apply(x);
+                        *d = E::rounded(ChannelScale { center, scale, shift }.apply(x.widen()));
                     }
                 }
             }

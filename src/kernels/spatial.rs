@@ -1,5 +1,6 @@
 //! What pooling and resampling share: ops on both keys whose result is an activation like the operand, with other spatial sizes.
 
+use crate::dtype::Float;
 use crate::error::{Complaint, Error, Result, fail};
 use crate::kernels::lanes::Lanes;
 use crate::kernels::same_shape::format_of;
@@ -10,10 +11,10 @@ use crate::tensor::any::TensorRef;
 use crate::tensor::result_format::FormatRule;
 
 /// The elements of the operand and of the result, each with its view as rows of lanes.
-pub(crate) struct SpatialOperands<'a> {
-    pub src: &'a [f32],
+pub(crate) struct SpatialOperands<'a, E> {
+    pub src: &'a [E],
     pub src_view: Lanes,
-    pub dst: &'a mut [f32],
+    pub dst: &'a mut [E],
     pub dst_view: Lanes,
 }
 
@@ -63,13 +64,14 @@ fn too_large(op: &'static str, name: &'static str, size: usize) -> Error {
 
 /// Asks for a result with the sizes of argument 0, but with the spatial sizes `output`, and runs `kernel` to write it. The result
 /// has the format that a strided operand suggests, or the layout of a blocked one. `kernel` writes every
-/// element of the result, padding lanes included. It does not run where the result has no elements.
-pub(crate) fn with_result(
+/// element of the result, padding lanes included. It does not run where the result has no elements. The operand has elements of type
+/// `E`.
+pub(crate) fn with_result<E: Float>(
     args: &Args<'_>,
     results: &mut Results<'_>,
     output: &[usize],
     implementation: &'static str,
-    kernel: impl FnOnce(SpatialOperands<'_>) -> Result<()>,
+    kernel: impl FnOnce(SpatialOperands<'_, E>) -> Result<()>,
 ) -> KernelResult {
     let op = args.op();
     let result_dims = |dims: &[usize]| -> Dims { dims[..2].iter().chain(output).copied().to_dims() };
@@ -84,7 +86,7 @@ pub(crate) fn with_result(
             let dense = x.dense_at(op, format, args.location())?;
             let view = |dims| Lanes::of_format(dims, format).expect("a rank that was checked");
             let (src_view, dst_view) = (view(x.dims()), view(&dims));
-            let (src, dst) = (dense.data::<f32>(), y.result_data::<f32>());
+            let (src, dst) = (dense.data::<E>(), y.result_data::<E>());
             let run = move || kernel(SpatialOperands { src, src_view, dst, dst_view });
             Ok(crate::kernels::timed(args, implementation, || format!("{format} -> {format}"), run)?)
         }
@@ -97,7 +99,7 @@ pub(crate) fn with_result(
                 return Ok(());
             }
             let dst_view = Lanes::of_layout(op, &dims, x.layout())?;
-            let (src, dst) = (x.data::<f32>(), y.data_mut::<f32>().expect("a result that was just made"));
+            let (src, dst) = (x.data::<E>(), y.data_mut::<E>().expect("a result that was just made"));
             let run = move || kernel(SpatialOperands { src, src_view, dst, dst_view });
             Ok(crate::kernels::timed(args, implementation, || format!("{0} -> {0}", x.layout()), run)?)
         }

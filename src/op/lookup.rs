@@ -105,6 +105,15 @@ impl DTypeTuple {
     }
 }
 
+/// The dtypes of an op of one data operand that runs in f32 and bf16. Its other tensors are parameters, which are f32.
+pub(crate) const OF_ONE: &[DTypeTuple] =
+    &[DTypeTuple { operands: &[], results: &[] }, DTypeTuple { operands: &[DType::BF16], results: &[] }];
+/// The dtypes of an op whose first two tensors are data: both f32, or both bf16.
+pub(crate) const OF_TWO: &[DTypeTuple] = &[
+    DTypeTuple { operands: &[], results: &[] },
+    DTypeTuple { operands: &[DType::BF16, DType::BF16], results: &[] },
+];
+
 impl fmt::Display for DTypeTuple {
     /// `u8, s8, s32 -> f32`; nothing for what is not stated.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,13 +1,19 @@
 //! Softmax and log-softmax over any axis.
 
+use half::bf16;
+
+use crate::dtype::{DType, Float};
 use crate::error::Result;
 use crate::int::{Int, Scalars};
 use crate::kernels::along_axis::{
     AxisLines, MAX_COLUMNS, ResultColumns, SourceColumns, gather_channels, transpose, with_scratch,
 };
 use crate::kernels::lanes::Lanes;
+use crate::kernels::lent::PixelTileGeometry;
 use crate::kernels::same_shape::OperandAndResult;
+use crate::kernels::wide;
 use crate::math::{self, Arithmetic};
+use crate::op::lookup::OF_ONE;
 use crate::op::params::{Axis, Params, params, with_params};
 use crate::op::schema::{data, required_axis};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
@@ -24,9 +30,9 @@ params! {
 
 const ARGS: &[ArgSpec] = &with_params::<2>(&[data("x").f32()], SoftmaxOptions::SPECS);
 static SOFTMAX: Op = Op::new(&Schema::new("softmax", ARGS).dst_like_x())
-    .with(&Kernel::rust(&run::<false>).needing_dense().on_both());
+    .with(&Kernel::rust(&run::<false>).with_dtypes(OF_ONE).needing_dense().on_both());
 static LOG_SOFTMAX: Op = Op::new(&Schema::new("log_softmax", ARGS).dst_like_x())
-    .with(&Kernel::rust(&run::<true>).needing_dense().on_both());
+    .with(&Kernel::rust(&run::<true>).with_dtypes(OF_ONE).needing_dense().on_both());
 
 pub(super) const OPS: &[&Op] = &[&SOFTMAX, &LOG_SOFTMAX];
 
@@ -48,7 +54,7 @@ pub(super) const OPS: &[&Op] = &[&SOFTMAX, &LOG_SOFTMAX];
 /// Any `x`; the result has its sizes. A negative `axis` counts from the last.
 ///
 /// # Dtypes
-/// f32.
+/// f32 and bf16; a sum of exponentials is accumulated in f64.
 ///
 /// # Layouts
 /// Strided: the result is row-major, or in the format that `x` is tagged with. An `x` that is not dense in this format is
@@ -68,7 +74,7 @@ pub fn softmax<T: Operand>(x: &T, axis: impl Int) -> Result<T> {
 /// As [`softmax`].
 ///
 /// # Dtypes
-/// f32.
+/// f32 and bf16; a sum of exponentials is accumulated in f64.
 ///
 /// # Layouts
 /// As [`softmax`].
@@ -85,11 +91,23 @@ fn run<const LOG: bool>(args: &Args<'_>, results: &mut Results<'_>) -> KernelRes
     let op = args.op();
     let x = args.tensor(0)?;
     let axis = SoftmaxOptions::read(args)?.axis.among(op, x.dims().len(), Scalars::HaveOneAxis)?;
-    let mut tensors = OperandAndResult::new(args, results, FormatRule::Contiguous)?;
+    let tensors = OperandAndResult::new(args, results, FormatRule::Contiguous)?;
+    match x.dtype() {
+        DType::BF16 => run_elements::<bf16, LOG>(args, tensors, axis),
+        _ => run_elements::<f32, LOG>(args, tensors, axis),
+    }
+}
+
+fn run_elements<E: Float, const LOG: bool>(
+    args: &Args<'_>,
+    mut tensors: OperandAndResult<'_>,
+    axis: usize,
+) -> KernelResult {
+    let (op, x) = (args.op(), args.tensor(0)?);
     let name = tensors.layout_name();
     if tensors.layout().is_some() {
         let view = tensors.lanes(op)?;
-        let (src, dst) = tensors.slices();
+        let (src, dst) = tensors.slices::<E>();
         crate::kernels::timed(
             args,
             "blocktensor:softmax",
@@ -105,13 +123,13 @@ fn run<const LOG: bool>(args: &Args<'_>, results: &mut Results<'_>) -> KernelRes
         }
         let position = order.iter().position(|&d| d == axis).unwrap_or(0);
         let lines = AxisLines::new(&sizes, position);
-        let (src, dst) = tensors.slices();
+        let (src, dst) = tensors.slices::<E>();
         crate::kernels::timed(args, "blocktensor:softmax", || name, || along_lines(&lines, LOG, src, dst));
     }
     Ok(())
 }
 
-fn blocked(view: &Lanes, rank: usize, axis: usize, log: bool, src: &[f32], dst: &mut [f32]) {
+fn blocked<E: Float>(view: &Lanes, rank: usize, axis: usize, log: bool, src: &[E], dst: &mut [E]) {
     if axis == 1 {
         return along_channels(view, log, src, dst);
     }
@@ -120,7 +138,7 @@ fn blocked(view: &Lanes, rank: usize, axis: usize, log: bool, src: &[f32], dst: 
 }
 
 /// Softmax along lines of a dense tensor.
-fn along_lines(lines: &AxisLines, log: bool, src: &[f32], dst: &mut [f32]) {
+fn along_lines<E: Float>(lines: &AxisLines, log: bool, src: &[E], dst: &mut [E]) {
     let in_scratch = |rows: &mut [f32]| {
         let rows = ScratchRows(rows.as_chunks_mut().0);
         simd::dispatch_math(SoftmaxLoop { len: lines.len, rows, log });
@@ -138,31 +156,24 @@ fn along_lines(lines: &AxisLines, log: bool, src: &[f32], dst: &mut [f32]) {
 
 /// Softmax over the channels of a blocked tensor. The channels of a tile of pixels are copied to rows of scratch, without the
 /// padding.
-fn along_channels(view: &Lanes, log: bool, src: &[f32], dst: &mut [f32]) {
+fn along_channels<E: Float>(view: &Lanes, log: bool, src: &[E], dst: &mut [E]) {
     view.for_each_tile(dst, MAX_COLUMNS, |mut tile| {
-        with_scratch(view.c * MAX_COLUMNS, |rows| {
-            gather_channels(
-                view,
-                src,
-                tile.geometry().n,
-                tile.geometry().first,
-                tile.geometry().pixels,
-                rows,
-            );
+        let PixelTileGeometry { n, first, pixels, .. } = tile.geometry();
+        let copied = wide::scratch_len::<E>(view.lanes * MAX_COLUMNS);
+        with_scratch(view.c * MAX_COLUMNS + copied, |scratch| {
+            let (rows, copy) = scratch.split_at_mut(view.c * MAX_COLUMNS);
+            gather_channels(view, src, n, first, pixels, rows, copy);
             let in_scratch = ScratchRows(rows.as_chunks_mut().0);
             simd::dispatch_math(SoftmaxLoop { len: view.c, rows: in_scratch, log });
             for block in 0..view.blocks {
-                let (used, pixels) = (view.lanes_in(block), tile.geometry().pixels);
-                let dst = tile.block(block);
-                transpose(
-                    (&mut *dst, view.lanes),
-                    (&rows[block * view.lanes * MAX_COLUMNS..], MAX_COLUMNS),
-                    pixels,
-                    used,
-                );
-                if used < view.lanes {
-                    dst.chunks_exact_mut(view.lanes).for_each(|lanes| lanes[used..].fill(0.0));
-                }
+                let used = view.lanes_in(block);
+                let rows = &rows[block * view.lanes * MAX_COLUMNS..];
+                wide::write_rounded(tile.block(block), copy, |dst| {
+                    transpose((&mut *dst, view.lanes), (rows, MAX_COLUMNS), pixels, used);
+                    if used < view.lanes {
+                        dst.chunks_exact_mut(view.lanes).for_each(|lanes| lanes[used..].fill(0.0));
+                    }
+                });
             }
         });
     });
@@ -170,6 +181,8 @@ fn along_channels(view: &Lanes, log: bool, src: &[f32], dst: &mut [f32]) {
 
 /// The rows that [`SoftmaxLoop`] reads and writes: row `i` has element `i` of each of [`MAX_COLUMNS`] lines.
 trait LineRows {
+    /// Whether rows that were stored are what was computed, not rounded.
+    const KEEPS_F32: bool;
     /// A row of the source.
     fn load(&self, row: usize) -> [f32; MAX_COLUMNS];
     /// Writes a row of the result.
@@ -182,6 +195,7 @@ trait LineRows {
 struct ScratchRows<'a>(&'a mut [[f32; MAX_COLUMNS]]);
 
 impl LineRows for ScratchRows<'_> {
+    const KEEPS_F32: bool = true;
     #[inline(always)]
     fn load(&self, row: usize) -> [f32; MAX_COLUMNS] {
         self.0[row]
@@ -197,49 +211,62 @@ impl LineRows for ScratchRows<'_> {
 }
 
 /// Rows in the tensors themselves, [`MAX_COLUMNS`] elements wide.
-struct TensorRows<'a> {
-    from: SourceColumns<'a>,
-    to: ResultColumns<'a, f32>,
+struct TensorRows<'a, E> {
+    from: SourceColumns<'a, E>,
+    to: ResultColumns<'a, E>,
 }
 
-impl LineRows for &mut TensorRows<'_> {
+/// [`MAX_COLUMNS`] elements in f32.
+#[inline(always)]
+fn whole<E: Float>(row: &[E]) -> [f32; MAX_COLUMNS] {
+    let row: &[E; MAX_COLUMNS] = row.first_chunk().expect("a row has all columns");
+    let mut x = [0f32; MAX_COLUMNS];
+    for l in 0..MAX_COLUMNS {
+        x[l] = row[l].widen();
+    }
+    x
+}
+
+impl<E: Float> LineRows for &mut TensorRows<'_, E> {
+    const KEEPS_F32: bool = matches!(E::DTYPE, DType::F32);
     #[inline(always)]
     fn load(&self, row: usize) -> [f32; MAX_COLUMNS] {
-        *self.from.row(row).first_chunk().unwrap_or(&[0.0; MAX_COLUMNS])
+        whole(self.from.row(row))
     }
     #[inline(always)]
     fn store(&mut self, row: usize, y: &[f32; MAX_COLUMNS]) {
-        self.to.row(row).copy_from_slice(y);
+        self.to.row(row).iter_mut().zip(y).for_each(|(to, &y)| *to = E::rounded(y));
     }
     #[inline(always)]
     fn stored(&self, row: usize) -> [f32; MAX_COLUMNS] {
-        *self.to.get(row).first_chunk().unwrap_or(&[0.0; MAX_COLUMNS])
+        whole(self.to.get(row))
     }
 }
 
 /// Rows in the tensors themselves that are narrower than [`MAX_COLUMNS`]: the loop computes with zeros in the missing columns.
-struct NarrowTensorRows<'a, 'b>(&'a mut TensorRows<'b>);
+struct NarrowTensorRows<'a, 'b, E>(&'a mut TensorRows<'b, E>);
 
+/// Fewer elements in f32, and zeros.
 #[inline(always)]
-fn widened(row: &[f32]) -> [f32; MAX_COLUMNS] {
+fn filled_up<E: Float>(row: &[E]) -> [f32; MAX_COLUMNS] {
     let mut x = [0f32; MAX_COLUMNS];
-    x[..row.len()].copy_from_slice(row);
+    x.iter_mut().zip(row).for_each(|(x, v)| *x = v.widen());
     x
 }
 
-impl LineRows for NarrowTensorRows<'_, '_> {
+impl<E: Float> LineRows for NarrowTensorRows<'_, '_, E> {
+    const KEEPS_F32: bool = matches!(E::DTYPE, DType::F32);
     #[inline(always)]
     fn load(&self, row: usize) -> [f32; MAX_COLUMNS] {
-        widened(self.0.from.row(row))
+        filled_up(self.0.from.row(row))
     }
     #[inline(always)]
     fn store(&mut self, row: usize, y: &[f32; MAX_COLUMNS]) {
-        let to = self.0.to.row(row);
-        to.copy_from_slice(&y[..to.len()]);
+        self.0.to.row(row).iter_mut().zip(y).for_each(|(to, &y)| *to = E::rounded(y));
     }
     #[inline(always)]
     fn stored(&self, row: usize) -> [f32; MAX_COLUMNS] {
-        widened(self.0.to.get(row))
+        filled_up(self.0.to.get(row))
     }
 }
 
@@ -274,7 +301,7 @@ impl<R: LineRows> MathLoop for SoftmaxLoop<R> {
             for l in 0..MAX_COLUMNS {
                 sum[l] += f64::from(e[l]);
             }
-            if !log {
+            if !log && R::KEEPS_F32 {
                 rows.store(row, &e);
             }
             simd::end_of_chunk();
@@ -284,7 +311,12 @@ impl<R: LineRows> MathLoop for SoftmaxLoop<R> {
             last[l] = if log { math::log::<M>(sum[l] as f32) } else { (1.0 / sum[l]) as f32 };
         }
         for row in 0..len {
-            let mut y = if log { rows.load(row) } else { rows.stored(row) };
+            let mut y = if log || !R::KEEPS_F32 { rows.load(row) } else { rows.stored(row) };
+            if !log && !R::KEEPS_F32 {
+                for l in 0..MAX_COLUMNS {
+                    y[l] = math::exp::<M>(y[l] - max[l]);
+                }
+            }
             for l in 0..MAX_COLUMNS {
                 y[l] = if log { y[l] - max[l] - last[l] } else { y[l] * last[l] };
             }

@@ -2,6 +2,7 @@
 
 mod as_pytorch;
 mod bf16;
+mod bf16_kernels;
 mod binary;
 mod cat;
 mod conv;

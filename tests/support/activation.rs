@@ -1,6 +1,6 @@
 //! The same activation in every layout and memory format that ops take, and its elements in logical order.
 
-use blocktensor::{DType, Layout, MemoryFormat, StridedTensor, Tensor};
+use blocktensor::{DType, Layout, MemoryFormat, StridedTensor, Tensor, ops};
 
 use super::Rng;
 
@@ -43,17 +43,16 @@ pub fn forms(x: &StridedTensor) -> Vec<(&'static str, Tensor)> {
 fn reversed(x: &StridedTensor) -> StridedTensor {
     let axes: Vec<usize> = (0..x.rank()).rev().collect();
     let turned = x.permute(&axes).unwrap();
-    let data = turned.to_vec::<f32>().unwrap();
-    StridedTensor::from_slice(&data, turned.dims()).unwrap().permute(&axes).unwrap()
+    turned.contiguous(MemoryFormat::Contiguous).unwrap().permute(&axes).unwrap()
 }
 
 /// The same elements in a view with a gap of one element after each.
 fn with_gaps(x: &StridedTensor) -> StridedTensor {
-    let data: Vec<f32> = x.to_vec::<f32>().unwrap().into_iter().flat_map(|v| [v, f32::NAN]).collect();
-    let mut dims = x.dims().to_vec();
-    dims.push(2);
     let rank = x.rank();
-    StridedTensor::from_slice(&data, &dims).unwrap().narrow(rank, 0, 1).unwrap().squeeze_axis(rank).unwrap()
+    let gaps = StridedTensor::full(x.dims(), f32::NAN, MemoryFormat::Contiguous).unwrap();
+    let both = [x, &gaps.to_dtype(x.dtype()).unwrap()].map(|t| t.unsqueeze(rank).unwrap());
+    let dense = ops::cat(&[&both[0], &both[1]], rank).unwrap();
+    dense.narrow(rank, 0, 1).unwrap().squeeze_axis(rank).unwrap()
 }
 
 /// The elements of a result in row-major order, as f32. Fails if a padding lane is not zero.

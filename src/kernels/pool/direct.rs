@@ -73,7 +73,7 @@ impl<F: WindowFold, const L: usize, const R: usize> DirectRow<'_, '_, '_, F, L, 
         let part = &*self.0;
         let w = &part.windows.axes[2];
         let (pixel, width) = (part.src_view.lanes, part.src_view.spatial[2]);
-        let src = RowVectors::<L, R>::new(part.src, part.source_rows, lane, pixel, width);
+        let src = RowVectors::<F::Element, L, R>::new(part.src, part.source_rows, lane, pixel, width);
         let columns = part.dst.columns.clone();
         let mut regular = w.regular.start.max(columns.start)..w.regular.end.min(columns.end);
         match (w.regular_taps(), w.regular_step) {
@@ -93,7 +93,7 @@ impl<F: WindowFold, const L: usize, const R: usize> DirectRow<'_, '_, '_, F, L, 
     #[inline(always)]
     fn write_regular<const K: usize, const S: usize>(
         &mut self,
-        src: RowVectors<'_, L, R>,
+        src: RowVectors<'_, F::Element, L, R>,
         columns: Range<usize>,
         lane: usize,
     ) {
@@ -125,7 +125,7 @@ impl<F: WindowFold, const L: usize, const R: usize> DirectRow<'_, '_, '_, F, L, 
 
     /// Writes windows of any size, at any columns.
     #[inline(always)]
-    fn write_irregular(&mut self, src: RowVectors<'_, L, R>, columns: Range<usize>, lane: usize) {
+    fn write_irregular(&mut self, src: RowVectors<'_, F::Element, L, R>, columns: Range<usize>, lane: usize) {
         let part = &mut *self.0;
         let w = &part.windows.axes[2];
         let spans = &w.list[columns.clone()];
@@ -143,7 +143,7 @@ impl<F: WindowFold, const L: usize, const R: usize> DirectRow<'_, '_, '_, F, L, 
 
 /// Folds the vectors of one source column.
 #[inline(always)]
-fn fold_column<F: WindowFold, const L: usize, const R: usize>(rows: [&[f32; L]; R]) -> [F::Acc; L] {
+fn fold_column<F: WindowFold, const L: usize, const R: usize>(rows: [&[F::Element; L]; R]) -> [F::Acc; L] {
     let mut acc = load_all::<F, L>(rows[0]);
     for row in &rows[1..] {
         join_all::<F, L>(&mut acc, &load_all::<F, L>(row));

@@ -1,28 +1,35 @@
 //! How the elements of a pooling window are folded into one: maximum or mean, one element or one vector of lanes at a time.
 
+use std::marker::PhantomData;
+
+use crate::dtype::Float;
+
 /// How pooling folds the elements of a window.
 pub(crate) trait WindowFold: 'static {
+    /// Type of the elements of source and result.
+    type Element: Float;
     /// The accumulator.
     type Acc: Copy + Default + Send + Sync;
     /// The result of a window without elements.
     const EMPTY: f32;
     /// The accumulator of one element.
-    fn load(x: f32) -> Self::Acc;
+    fn load(x: Self::Element) -> Self::Acc;
     /// The accumulator of the elements of both.
     fn join(a: Self::Acc, b: Self::Acc) -> Self::Acc;
     /// The result of a window; a mean divides by `count`.
-    fn finish(a: Self::Acc, count: f64) -> f32;
+    fn finish(a: Self::Acc, count: f64) -> Self::Element;
 }
 
 /// The largest element; NaN if there is one.
-pub(crate) struct Max;
+pub(crate) struct Max<E>(PhantomData<E>);
 
-impl WindowFold for Max {
+impl<E: Float> WindowFold for Max<E> {
+    type Element = E;
     type Acc = f32;
     const EMPTY: f32 = f32::NEG_INFINITY;
     #[inline(always)]
-    fn load(x: f32) -> f32 {
-        x
+    fn load(x: E) -> f32 {
+        x.widen()
     }
     #[inline(always)]
     fn join(a: f32, b: f32) -> f32 {
@@ -33,53 +40,55 @@ impl WindowFold for Max {
         f32::from_bits(one.to_bits() | other.to_bits())
     }
     #[inline(always)]
-    fn finish(a: f32, _: f64) -> f32 {
-        a
+    fn finish(a: f32, _: f64) -> E {
+        E::rounded(a)
     }
 }
 
 /// The mean of a window, summed in f32.
-pub(crate) struct MeanInF32;
+pub(crate) struct MeanInF32<E>(PhantomData<E>);
 
-impl WindowFold for MeanInF32 {
+impl<E: Float> WindowFold for MeanInF32<E> {
+    type Element = E;
     type Acc = f32;
     const EMPTY: f32 = 0.0;
     #[inline(always)]
-    fn load(x: f32) -> f32 {
-        x
+    fn load(x: E) -> f32 {
+        x.widen()
     }
     #[inline(always)]
     fn join(a: f32, b: f32) -> f32 {
         a + b
     }
     #[inline(always)]
-    fn finish(a: f32, count: f64) -> f32 {
-        a / count as f32
+    fn finish(a: f32, count: f64) -> E {
+        E::rounded(a / count as f32)
     }
 }
 
 /// The mean of a window, summed in f64.
-pub(crate) struct MeanInF64;
+pub(crate) struct MeanInF64<E>(PhantomData<E>);
 
-impl WindowFold for MeanInF64 {
+impl<E: Float> WindowFold for MeanInF64<E> {
+    type Element = E;
     type Acc = f64;
     const EMPTY: f32 = 0.0;
     #[inline(always)]
-    fn load(x: f32) -> f64 {
-        f64::from(x)
+    fn load(x: E) -> f64 {
+        f64::from(x.widen())
     }
     #[inline(always)]
     fn join(a: f64, b: f64) -> f64 {
         a + b
     }
     #[inline(always)]
-    fn finish(a: f64, count: f64) -> f32 {
-        (a / count) as f32
+    fn finish(a: f64, count: f64) -> E {
+        E::rounded((a / count) as f32)
     }
 }
 
 #[inline(always)]
-pub(crate) fn load_all<F: WindowFold, const L: usize>(x: &[f32; L]) -> [F::Acc; L] {
+pub(crate) fn load_all<F: WindowFold, const L: usize>(x: &[F::Element; L]) -> [F::Acc; L] {
     let mut a = [F::Acc::default(); L];
     for l in 0..L {
         a[l] = F::load(x[l]);
@@ -95,7 +104,11 @@ pub(crate) fn join_all<F: WindowFold, const L: usize>(a: &mut [F::Acc; L], b: &[
 }
 
 #[inline(always)]
-pub(crate) fn finish_all<F: WindowFold, const L: usize>(dst: &mut [f32; L], a: &[F::Acc; L], count: f64) {
+pub(crate) fn finish_all<F: WindowFold, const L: usize>(
+    dst: &mut [F::Element; L],
+    a: &[F::Acc; L],
+    count: f64,
+) {
     for l in 0..L {
         dst[l] = F::finish(a[l], count);
     }

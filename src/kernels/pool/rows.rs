@@ -1,7 +1,7 @@
 //! Pools the result row by row, and chooses how each row is written. The elements of a window are folded first along D and H,
 //! into columns, then along W. Every layout and every code path folds in this order, so all give the same bits.
 
-use crate::error::Result;
+use crate::dtype::Float;
 use crate::kernels::lanes::{Lanes, PlanePart};
 use crate::kernels::pool::fold::{Max, MeanInF32, MeanInF64, WindowFold};
 use crate::kernels::pool::geometry::{Span, Windows};
@@ -11,20 +11,24 @@ use crate::kernels::spatial::SpatialOperands;
 /// Windows of at most this many elements are summed in f32, larger ones in f64.
 pub(crate) const MAX_TAPS_IN_F32: usize = 64;
 
-/// Writes the maximum of every window.
-pub(crate) fn max_pool(operands: SpatialOperands<'_>, windows: &Windows) -> Result<()> {
-    pool::<Max>(operands, windows);
-    Ok(())
+/// What pooling makes of a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pooling {
+    /// The largest element.
+    Max,
+    /// The mean.
+    Mean,
 }
 
-/// Writes the mean of every window.
-pub(crate) fn avg_pool(operands: SpatialOperands<'_>, windows: &Windows) -> Result<()> {
-    if windows.most_taps() <= MAX_TAPS_IN_F32 {
-        pool::<MeanInF32>(operands, windows);
-    } else {
-        pool::<MeanInF64>(operands, windows);
+/// Pools every window.
+pub(crate) fn pool<E: Float>(pooling: Pooling, operands: SpatialOperands<'_, E>, windows: &Windows) {
+    match pooling {
+        Pooling::Max => fold_windows::<Max<E>>(operands, windows),
+        Pooling::Mean if windows.most_taps() <= MAX_TAPS_IN_F32 => {
+            fold_windows::<MeanInF32<E>>(operands, windows);
+        }
+        Pooling::Mean => fold_windows::<MeanInF64<E>>(operands, windows),
     }
-    Ok(())
 }
 
 /// How one row of the result is written.
@@ -49,11 +53,12 @@ fn row_method(src_view: &Lanes, windows: &Windows) -> impl Fn(usize) -> RowMetho
     }
 }
 
-fn pool<F: WindowFold>(operands: SpatialOperands<'_>, windows: &Windows) {
+fn fold_windows<F: WindowFold>(operands: SpatialOperands<'_, F::Element>, windows: &Windows) {
     let SpatialOperands { src, src_view, dst, dst_view } = operands;
     let [d, h, _] = &windows.axes;
     let most_taps = |spans: &[Span]| spans.iter().map(|s| s.taps as usize).max().unwrap_or(0);
-    let row_bytes = 4 * (dst_view.row_len() + src_view.row_len() * most_taps(&d.list) * most_taps(&h.list));
+    let row_bytes = size_of::<F::Element>()
+        * (dst_view.row_len() + src_view.row_len() * most_taps(&d.list) * most_taps(&h.list));
     let state = || (Vec::new(), Vec::new());
     let method = row_method(&src_view, windows);
     dst_view.for_each_plane_part(dst, row_bytes, state, |(scratch, source_rows), dst| {
@@ -79,10 +84,10 @@ fn pool<F: WindowFold>(operands: SpatialOperands<'_>, windows: &Windows) {
 /// Each inner loop is dispatched on its own by [`dispatch`](crate::simd::dispatch). With all of them in one function, LLVM spent
 /// on that function half of the time that the whole crate takes to compile.
 pub(super) struct ResultPart<'a, 'p, F: WindowFold> {
-    pub src: &'a [f32],
+    pub src: &'a [F::Element],
     pub src_view: &'a Lanes,
     pub windows: &'a Windows,
-    pub dst: &'a mut PlanePart<'p>,
+    pub dst: &'a mut PlanePart<'p, F::Element>,
     /// Lanes of the block that are no padding.
     logical_lanes: usize,
     /// The row of the result.
@@ -131,7 +136,7 @@ impl<F: WindowFold> ResultPart<'_, '_, F> {
     pub fn write_empty_window(&mut self, column: usize, lane: usize, lane_count: usize) {
         let dst = self.dst.elements(self.row, column..column + 1, lane..lane + lane_count);
         let logical = self.logical_lanes.saturating_sub(lane).min(lane_count);
-        dst[..logical].fill(F::EMPTY);
-        dst[logical..].fill(0.0);
+        dst[..logical].fill(F::Element::rounded(F::EMPTY));
+        dst[logical..].fill(F::Element::default());
     }
 }

@@ -106,7 +106,7 @@ fn write_long_window<F: WindowFold>(
 
 /// Folds the rows of a range of source columns into `acc`.
 struct FoldColumns<'a, F: WindowFold> {
-    src: &'a [f32],
+    src: &'a [F::Element],
     /// Where the rows begin in `src`.
     rows: &'a [usize],
     /// The first column.
@@ -214,7 +214,7 @@ impl<F: WindowFold> FoldWindows<'_, '_, '_, F> {
 #[inline(always)]
 fn regular_blocks<F: WindowFold, const L: usize, const K: usize>(
     src: &[F::Acc],
-    dst: &mut [f32],
+    dst: &mut [F::Element],
     taps: usize,
     step: usize,
     count: f64,
@@ -237,7 +237,7 @@ fn regular_blocks<F: WindowFold, const L: usize, const K: usize>(
 #[inline(always)]
 fn regular_pixels<F: WindowFold, const S: usize>(
     src: &[F::Acc],
-    dst: &mut [f32],
+    dst: &mut [F::Element],
     taps: usize,
     dilation: usize,
     count: f64,
@@ -253,7 +253,7 @@ fn regular_pixels<F: WindowFold, const S: usize>(
 #[inline(always)]
 fn regular_pixel_vectors<F: WindowFold, const S: usize, const L: usize>(
     src: &[F::Acc],
-    dst: &mut [f32],
+    dst: &mut [F::Element],
     taps: usize,
     dilation: usize,
     count: f64,
@@ -284,7 +284,7 @@ fn regular_pixel_vectors<F: WindowFold, const S: usize, const L: usize>(
 #[inline(always)]
 fn window_of_lanes<F: WindowFold, const L: usize, const K: usize>(
     src: &[F::Acc],
-    dst: &mut [f32],
+    dst: &mut [F::Element],
     taps: usize,
     step: usize,
     count: f64,
@@ -316,7 +316,7 @@ fn next_vector<const L: usize>(at: usize, n: usize) -> Option<usize> {
 
 /// Folds `acc.len()` elements from `at` on of every row into `acc`.
 #[inline(always)]
-fn fold_rows<F: WindowFold>(src: &[f32], rows: &[usize], at: usize, acc: &mut [F::Acc]) {
+fn fold_rows<F: WindowFold>(src: &[F::Element], rows: &[usize], at: usize, acc: &mut [F::Acc]) {
     let n = acc.len();
     let row = |i: usize| &src[rows[i] + at..][..n];
     // The first group leaves a multiple of four rows.
@@ -334,7 +334,7 @@ fn fold_rows<F: WindowFold>(src: &[f32], rows: &[usize], at: usize, acc: &mut [F
 /// Folds `R` rows into `acc`, which the `FIRST` group initialises. Returns `R`.
 #[inline(always)]
 fn fold_row_group<F: WindowFold, const R: usize, const FIRST: bool>(
-    rows: [&[f32]; R],
+    rows: [&[F::Element]; R],
     acc: &mut [F::Acc],
 ) -> usize {
     let (rows, acc) = fold_row_vectors::<F, R, 16, FIRST>(rows, acc);
@@ -346,9 +346,9 @@ fn fold_row_group<F: WindowFold, const R: usize, const FIRST: bool>(
 /// Folds the elements of all whole vectors of `L`. Returns what is left of the rows and of `acc`.
 #[inline(always)]
 fn fold_row_vectors<'r, 'a, F: WindowFold, const R: usize, const L: usize, const FIRST: bool>(
-    rows: [&'r [f32]; R],
+    rows: [&'r [F::Element]; R],
     acc: &'a mut [F::Acc],
-) -> ([&'r [f32]; R], &'a mut [F::Acc]) {
+) -> ([&'r [F::Element]; R], &'a mut [F::Acc]) {
     let (whole, rest) = acc.as_chunks_mut::<L>();
     let n = whole.len();
     let vectors = rows.map(|r| &r.as_chunks::<L>().0[..n]);
@@ -369,6 +369,6 @@ fn vector<F: WindowFold, const L: usize>(src: &[F::Acc], at: usize) -> &[F::Acc;
 }
 
 #[inline(always)]
-fn vector_mut<const L: usize>(dst: &mut [f32], at: usize) -> &mut [f32; L] {
+fn vector_mut<E, const L: usize>(dst: &mut [E], at: usize) -> &mut [E; L] {
     dst[at..].first_chunk_mut().expect("a vector's elements")
 }

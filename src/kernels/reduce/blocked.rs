@@ -1,6 +1,7 @@
 //! Reductions of blocked tensors: their loops.
 
 use super::{Axes, channels};
+use crate::dtype::Element;
 use crate::elementwise::{Fold, Indices, Part, Reduction, argmax};
 use crate::error::Result;
 use crate::kernels::lanes::Lanes;
@@ -9,7 +10,7 @@ use crate::layout::reorder;
 use crate::tensor::blocked::BlockedTensor;
 
 /// Reduces `x` over `axes`, which stay with size 1. `dst` has those sizes and the layout of `x`.
-pub(crate) fn reduce<F: Fold<In = f32, Out = f32>>(
+pub(crate) fn reduce<E: Element, F: Fold<In = E, Out = E>>(
     op: &'static str,
     x: &BlockedTensor,
     axes: &Axes,
@@ -21,9 +22,9 @@ pub(crate) fn reduce<F: Fold<In = f32, Out = f32>>(
     let to = Lanes::of_layout(op, &dims, x.layout())?;
     let bytes = dst.storage_bytes_mut();
     if x.dims().contains(&0) {
-        bytemuck::cast_slice_mut(bytes).fill(fold.finish(fold.identity(), 0));
+        bytemuck::cast_slice_mut::<u8, E>(bytes).fill(fold.finish(fold.identity(), 0));
         if !dims.contains(&0) {
-            reorder::zero_padding(size_of::<f32>(), x.layout(), &dims, bytes);
+            reorder::zero_padding(size_of::<E>(), x.layout(), &dims, bytes);
         }
         return Ok(());
     }

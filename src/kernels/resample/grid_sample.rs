@@ -36,7 +36,7 @@ pub(crate) struct Sampling {
 }
 
 /// Writes every pixel of the result.
-pub(crate) fn grid_sample(operands: SpatialOperands<'_>, grid: Grid<'_>, sampling: Sampling) {
+pub(crate) fn grid_sample(operands: SpatialOperands<'_, f32>, grid: Grid<'_>, sampling: Sampling) {
     let Sampling { mode, padding, align_corners, is_volume } = sampling;
     let axes = operands.src_view.spatial.map(|size| GridAxis { size, padding, align_corners, is_volume });
     let [d, h, w] = axes;
@@ -133,7 +133,7 @@ impl<const K: usize> Sample<K> {
 }
 
 /// Writes the result, whose pixel at [n, d, h, w] is `sample` of that place.
-fn run<const K: usize>(operands: SpatialOperands<'_>, sample: impl Fn([usize; 4]) -> Sample<K> + Sync) {
+fn run<const K: usize>(operands: SpatialOperands<'_, f32>, sample: impl Fn([usize; 4]) -> Sample<K> + Sync) {
     let SpatialOperands { src, src_view, dst, dst_view } = operands;
     let [_, height, width] = dst_view.spatial;
     dst_view.for_each_tile(dst, TILE_PIXELS, |mut tile| {

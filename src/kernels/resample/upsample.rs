@@ -18,7 +18,7 @@ fn source_row_start(src_view: &Lanes, row: RowIndex, d: usize, h: usize) -> usiz
 }
 
 /// Nearest neighbour: copies the source pixels whose indices along D, H and W are `axes`.
-pub(crate) fn nearest(operands: SpatialOperands<'_>, axes: &[Vec<u32>; 3]) {
+pub(crate) fn nearest(operands: SpatialOperands<'_, f32>, axes: &[Vec<u32>; 3]) {
     let SpatialOperands { src, src_view, dst, dst_view } = operands;
     let [d, h, w] = axes;
     let doubles = w.len() == 2 * src_view.spatial[2]
@@ -53,7 +53,7 @@ struct NearestRow<'a, 'p> {
     columns: &'a [u32],
     /// Whether every source pixel is written twice.
     doubles: bool,
-    part: &'a mut PlanePart<'p>,
+    part: &'a mut PlanePart<'p, f32>,
     row: usize,
 }
 
@@ -103,7 +103,7 @@ fn copy_pixels<const L: usize>(row: &[f32], columns: &[u32], dst: &mut [f32]) {
 }
 
 /// Linear interpolation between the neighbours that `axes` holds for D, H and W.
-pub(crate) fn linear(operands: SpatialOperands<'_>, axes: &[LinearAxis; 3]) {
+pub(crate) fn linear(operands: SpatialOperands<'_, f32>, axes: &[LinearAxis; 3]) {
     let SpatialOperands { src, src_view, dst, dst_view } = operands;
     let row_bytes = 4 * (dst_view.row_len() + 2 * src_view.row_len());
     dst_view.for_each_plane_part(
@@ -145,7 +145,7 @@ struct LinearRow<'a, 'p> {
     pixel: usize,
     blend: RowBlend,
     axis: &'a LinearAxis,
-    part: &'a mut PlanePart<'p>,
+    part: &'a mut PlanePart<'p, f32>,
     row: usize,
     scratch: &'a mut [f32],
 }
@@ -255,7 +255,7 @@ fn blend(a: f32, b: f32, weights: [f32; 2]) -> f32 {
 #[allow(clippy::too_many_arguments)]
 #[inline(always)]
 fn blend_columns(
-    part: &mut PlanePart<'_>,
+    part: &mut PlanePart<'_, f32>,
     row: usize,
     axis: &LinearAxis,
     at: std::ops::Range<usize>,
@@ -298,7 +298,7 @@ fn blend_columns(
 /// As `blend_columns`, for pixels of `L` lanes.
 #[inline(always)]
 fn blend_pixels<const L: usize>(
-    part: &mut PlanePart<'_>,
+    part: &mut PlanePart<'_, f32>,
     row: usize,
     neighbours: &[Neighbours],
     at: std::ops::Range<usize>,

@@ -2,12 +2,16 @@
 
 use std::borrow::Cow;
 
+use half::bf16;
+
+use crate::dtype::{DType, Float};
 use crate::elementwise;
 use crate::error::{Result, fail};
 use crate::kernels::lanes::Lanes;
 use crate::kernels::same_shape::strided_lanes;
 use crate::kernels::scale::{ChannelScale, ChannelScales};
 use crate::memory::{try_collect, try_with_capacity};
+use crate::op::lookup::OF_ONE;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, float, optional_param, param};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
@@ -60,7 +64,7 @@ const TENSORS: &[ArgSpec] = &[
 ];
 const ARGS: &[ArgSpec] = &with_params::<6>(TENSORS, BatchNormOptions::SPECS);
 static BATCH_NORM: Op = Op::new(&Schema::new("batch_norm", ARGS).dst_like_x())
-    .with(&Kernel::rust(&run).needing_dense().on_both());
+    .with(&Kernel::rust(&run).with_dtypes(OF_ONE).needing_dense().on_both());
 
 pub(crate) const OPS: &[&Op] = &[&BATCH_NORM];
 
@@ -84,7 +88,7 @@ pub(crate) const OPS: &[&Op] = &[&BATCH_NORM];
 /// `x` [N, C, ...] of rank 2 to 5 (blocked: 3 to 5); each parameter \[C\]. The result has the sizes of `x`.
 ///
 /// # Dtypes
-/// f32.
+/// `x` f32 or bf16; the parameters f32.
 ///
 /// # Layouts
 /// Strided: any strides; the result has the strides that element-wise ops give. Blocked: any layout that blocks only the
@@ -120,12 +124,23 @@ fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let v = params.values(op, channels)?;
     let scale_of =
         |c: usize| ChannelScale::new(f64::from(v.mean[c]), v.inverse_deviation[c], v.weight[c], v.bias[c]);
+    match args.tensor(0)?.dtype() {
+        DType::BF16 => run_elements::<bf16>(args, results, scale_of),
+        _ => run_elements::<f32>(args, results, scale_of),
+    }
+}
+
+fn run_elements<E: Float>(
+    args: &Args<'_>,
+    results: &mut Results<'_>,
+    scale_of: impl Fn(usize) -> ChannelScale,
+) -> KernelResult {
     if let TensorRef::Strided(x) = args.tensor(0)? {
         let dst = results.by_rule(FormatRule::ElementWise, &[x], x.dims(), x.dtype())?;
-        return Ok(scale_strided(args, x, dst, scale_of)?);
+        return Ok(scale_strided::<E>(args, x, dst, scale_of)?);
     }
     let x = args.blocked(0)?;
-    Ok(scale_blocked(args, x, results.blocked(x.dims(), x.layout(), x.dtype())?, scale_of)?)
+    Ok(scale_blocked::<E>(args, x, results.blocked(x.dims(), x.layout(), x.dtype())?, scale_of)?)
 }
 
 /// The parameters of a batch norm, read and checked.
@@ -183,7 +198,7 @@ impl BatchNorm<'_> {
 }
 
 /// Writes the scaled channels of `x` to `dst`, a tensor of the same sizes and any strides.
-pub(super) fn scale_strided(
+pub(super) fn scale_strided<E: Float>(
     args: &Args<'_>,
     x: &StridedTensor,
     dst: &mut StridedTensor,
@@ -195,7 +210,7 @@ pub(super) fn scale_strided(
             args,
             "blocktensor:elementwise",
             || x.format_name(),
-            || scale_elementwise(op, dst, x, scale_of),
+            || scale_elementwise::<E>(op, dst, x, scale_of),
         );
     }
     let view = strided_lanes(op, x)?;
@@ -204,13 +219,13 @@ pub(super) fn scale_strided(
         args,
         "blocktensor:scale",
         || x.format_name(),
-        || scales.apply(&view, x.data(), dst.result_data()),
+        || scales.apply::<E>(&view, x.data(), dst.result_data()),
     );
     Ok(())
 }
 
 /// Writes the scaled channels of `x` to `dst`, a tensor of the same layout.
-pub(super) fn scale_blocked(
+pub(super) fn scale_blocked<E: Float>(
     args: &Args<'_>,
     x: &BlockedTensor,
     dst: &mut BlockedTensor,
@@ -223,13 +238,13 @@ pub(super) fn scale_blocked(
         args,
         "blocktensor:scale",
         || x.layout().to_string(),
-        || scales.apply(&view, x.data(), dst),
+        || scales.apply::<E>(&view, x.data(), dst),
     );
     Ok(())
 }
 
 /// As [`ChannelScales::apply`], for any strides and without a copy. The operations are the same, and so are the bits.
-fn scale_elementwise(
+fn scale_elementwise<E: Float>(
     op: &'static str,
     dst: &mut StridedTensor,
     x: &StridedTensor,
@@ -241,7 +256,7 @@ fn scale_elementwise(
     let vector = |field: fn(ChannelScale) -> f32| {
         StridedTensor::from_slice(&try_collect(op, (0..channels).map(|c| field(scale_of(c))))?, &dims)
     };
-    let center = elementwise::map2(op, x, &vector(|s| s.center)?, |x: f32, c: f32| x - c)?;
+    let center = elementwise::map2(op, x, &vector(|s| s.center)?, |x: E, c: f32| x.widen() - c)?;
     let (scale, shift) = (vector(|s| s.scale)?, vector(|s| s.shift)?);
-    elementwise::map3_into(op, dst, &center, &scale, &shift, |x: f32, s: f32, t: f32| x * s + t)
+    elementwise::map3_into(op, dst, &center, &scale, &shift, |x: f32, s: f32, t: f32| E::rounded(x * s + t))
 }

@@ -1,6 +1,8 @@
 //! Batch normalisation with the statistics of the batch.
 
-use crate::dtype::DType;
+use half::bf16;
+
+use crate::dtype::{DType, Float};
 use crate::error::{Result, fail};
 use crate::kernels::lanes::Lanes;
 use crate::kernels::moments::{Moments, moments};
@@ -9,6 +11,7 @@ use crate::kernels::scale::ChannelScale;
 use crate::layout::memory_format::MemoryFormat;
 use crate::memory::try_filled;
 use crate::op::args::ArgList;
+use crate::op::lookup::OF_ONE;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{OutputSpec, data, float, optional_param, output_like, param};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
@@ -81,7 +84,8 @@ const OUTPUTS: &[OutputSpec] = &[
 ];
 const ARGS: &[ArgSpec] = &with_params::<7>(TENSORS, BatchNormTrainOptions::SPECS);
 static SCHEMA: Schema = Schema::new("batch_norm_train", ARGS).with_outputs(OUTPUTS);
-static BATCH_NORM_TRAIN: Op = Op::new(&SCHEMA).with(&Kernel::rust(&run).needing_dense().on_both());
+static BATCH_NORM_TRAIN: Op =
+    Op::new(&SCHEMA).with(&Kernel::rust(&run).with_dtypes(OF_ONE).needing_dense().on_both());
 
 pub(crate) const OPS: &[&Op] = &[&BATCH_NORM_TRAIN];
 
@@ -97,7 +101,7 @@ pub(crate) const OPS: &[&Op] = &[&BATCH_NORM_TRAIN];
 /// `x`, the new running statistics have \[C\] each. A call by name returns the three in this order.
 ///
 /// # Dtypes
-/// f32.
+/// `x` f32 or bf16; the parameters f32.
 ///
 /// # Layouts
 /// Strided: any strides; `y` has the strides that element-wise ops give. A view that is neither dense row-major nor dense
@@ -137,6 +141,13 @@ pub fn batch_norm_train<T: Operand>(x: &T, params: &BatchNormTrain<'_>) -> Resul
 
 /// The kernel for both keys.
 fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    match args.tensor(0)?.dtype() {
+        DType::BF16 => run_elements::<bf16>(args, results),
+        _ => run_elements::<f32>(args, results),
+    }
+}
+
+fn run_elements<E: Float>(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let op = args.op();
     let x = args.tensor(0)?;
     let channels = channels_of(op, x)?;
@@ -168,14 +179,14 @@ fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     else {
         unreachable!("three were asked for, two of them strided")
     };
-    let stats = if count == 0 { Vec::new() } else { channel_moments(args, channels)? };
+    let stats = if count == 0 { Vec::new() } else { channel_moments::<E>(args, channels)? };
     let scale_of = |c: usize| match stats.get(c) {
         Some(m) => ChannelScale::new(m.mean, m.inverse_deviation(eps), weight[c], bias[c]),
         None => ChannelScale::new(0.0, 1.0, weight[c], bias[c]),
     };
     match (x, y) {
-        (TensorRef::Strided(x), TensorMut::Strided(y)) => scale_strided(args, x, y, scale_of)?,
-        (TensorRef::Blocked(x), TensorMut::Blocked(y)) => scale_blocked(args, x, y, scale_of)?,
+        (TensorRef::Strided(x), TensorMut::Strided(y)) => scale_strided::<E>(args, x, y, scale_of)?,
+        (TensorRef::Blocked(x), TensorMut::Blocked(y)) => scale_blocked::<E>(args, x, y, scale_of)?,
         _ => unreachable!("the result has the key of the operand"),
     }
     let update_running = |old: &[f32], new: &mut StridedTensor, of: fn(&Moments) -> f64| {
@@ -192,9 +203,9 @@ fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
 }
 
 /// The moments of each channel over all images and pixels.
-fn channel_moments(args: &Args<'_>, channels: usize) -> Result<Vec<Moments>> {
+fn channel_moments<E: Float>(args: &Args<'_>, channels: usize) -> Result<Vec<Moments>> {
     let op = args.op();
-    let merged_moments = |view: Lanes, src: &[f32]| {
+    let merged_moments = |view: Lanes, src: &[E]| {
         let layouts = || args.data_operands().map(|(_, x)| x.layout_name()).collect();
         crate::kernels::timed(args, "blocktensor:moments", layouts, || {
             let of_images = moments(op, &view, src, view.pixels())?;

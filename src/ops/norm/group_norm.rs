@@ -1,11 +1,15 @@
 //! Group norm and instance norm: each image is normalised with its own statistics, over groups of channels or each channel
 //! alone.
 
+use half::bf16;
+
+use crate::dtype::{DType, Float};
 use crate::error::{Result, fail};
 use crate::kernels::moments::{Moments, moments};
 use crate::kernels::same_shape::OperandAndResult;
 use crate::kernels::scale::{ChannelScale, ChannelScales};
 use crate::memory::try_with_capacity;
+use crate::op::lookup::OF_ONE;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, float, optional_param, required_int};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
@@ -57,9 +61,9 @@ const TENSORS: &[ArgSpec] = &[
 const GROUP_NORM_ARGS: &[ArgSpec] = &with_params::<5>(TENSORS, GroupNormOptions::SPECS);
 const INSTANCE_NORM_ARGS: &[ArgSpec] = &with_params::<4>(TENSORS, InstanceNormOptions::SPECS);
 static GROUP_NORM: Op = Op::new(&Schema::new("group_norm", GROUP_NORM_ARGS).dst_like_x())
-    .with(&Kernel::rust(&run_group_norm).needing_dense().on_both());
+    .with(&Kernel::rust(&run_group_norm).with_dtypes(OF_ONE).needing_dense().on_both());
 static INSTANCE_NORM: Op = Op::new(&Schema::new("instance_norm", INSTANCE_NORM_ARGS).dst_like_x())
-    .with(&Kernel::rust(&run_instance_norm).needing_dense().on_both());
+    .with(&Kernel::rust(&run_instance_norm).with_dtypes(OF_ONE).needing_dense().on_both());
 
 pub(crate) const OPS: &[&Op] = &[&GROUP_NORM, &INSTANCE_NORM];
 
@@ -81,7 +85,7 @@ pub(crate) const OPS: &[&Op] = &[&GROUP_NORM, &INSTANCE_NORM];
 /// sizes of `x`.
 ///
 /// # Dtypes
-/// f32.
+/// `x` f32 or bf16; the parameters f32.
 ///
 /// # Layouts
 /// Strided: the result is in the format that `x` suggests. An `x` that is not dense in this format is copied; the ledger
@@ -105,7 +109,7 @@ pub fn group_norm<T: Operand>(x: &T, groups: usize, params: &NormParams<'_>) -> 
 /// `x` [N, C, ...] of rank 3 to 5, with more than one pixel; weight and bias \[C\]. The result has the sizes of `x`.
 ///
 /// # Dtypes
-/// f32.
+/// `x` f32 or bf16; the parameters f32.
 ///
 /// # Layouts
 /// Strided: the result is row-major, or in the format that `x` is tagged with. An `x` that is not dense in this format is
@@ -169,6 +173,19 @@ fn normalise_groups(
     group_size: usize,
     eps: f64,
 ) -> KernelResult {
+    match args.tensor(0)?.dtype() {
+        DType::BF16 => normalise_elements::<bf16>(args, results, rule, group_size, eps),
+        _ => normalise_elements::<f32>(args, results, rule, group_size, eps),
+    }
+}
+
+fn normalise_elements<E: Float>(
+    args: &Args<'_>,
+    results: &mut Results<'_>,
+    rule: FormatRule,
+    group_size: usize,
+    eps: f64,
+) -> KernelResult {
     let op = args.op();
     let channels = args.tensor(0)?.dims()[1];
     let weight = param_values(op, "weight", args.optional_strided(1)?, channels)?;
@@ -177,7 +194,7 @@ fn normalise_groups(
     let mut tensors = OperandAndResult::new(args, results, rule)?;
     let view = tensors.lanes(op)?;
     let name = tensors.layout_name();
-    let (src, dst) = tensors.slices();
+    let (src, dst) = tensors.slices::<E>();
     if view.len() == 0 {
         return Ok(());
     }

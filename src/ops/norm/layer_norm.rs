@@ -2,6 +2,9 @@
 
 use std::borrow::Cow;
 
+use half::bf16;
+
+use crate::dtype::{DType, Float};
 use crate::error::{Result, fail};
 use crate::kernels::along_axis::transpose;
 use crate::kernels::lanes::{Lanes, PixelRun};
@@ -11,6 +14,7 @@ use crate::kernels::scale::{ChannelScale, ChannelScales};
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
 use crate::memory::{Failed, try_collect};
+use crate::op::lookup::OF_ONE;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, float, optional_param, required_ints};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
@@ -31,7 +35,8 @@ params! {
 const TENSORS: &[ArgSpec] = &[data("x").f32(), optional_param("weight").f32(), optional_param("bias").f32()];
 const ARGS: &[ArgSpec] = &with_params::<5>(TENSORS, LayerNormOptions::SPECS);
 static SCHEMA: Schema = Schema::new("layer_norm", ARGS).dst_like_x();
-static LAYER_NORM: Op = Op::new(&SCHEMA).with(&Kernel::rust(&run).needing_dense().on_both());
+static LAYER_NORM: Op =
+    Op::new(&SCHEMA).with(&Kernel::rust(&run).with_dtypes(OF_ONE).needing_dense().on_both());
 
 pub(crate) const OPS: &[&Op] = &[&LAYER_NORM];
 
@@ -54,7 +59,7 @@ pub(crate) const OPS: &[&Op] = &[&LAYER_NORM];
 /// element of `normalized_shape` in row-major order. The result has the sizes of `x`.
 ///
 /// # Dtypes
-/// f32.
+/// `x` f32 or bf16; the parameters f32.
 ///
 /// # Layouts
 /// Strided: the result is row-major, or in the format that `x` is tagged with. An `x` that is not dense in this format is
@@ -119,8 +124,11 @@ fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
         _ => LayerNormPlan::new(&tensors.lanes(op)?, dims.len(), shape.len()),
     };
     let name = tensors.layout_name();
-    let (src, dst) = tensors.slices();
-    let work = || plan.run(op, src, dst, affine.as_ref(), eps);
+    let affine = affine.as_ref();
+    let work = || match x.dtype() {
+        DType::BF16 => plan.run::<bf16>(op, tensors.slices(), affine, eps),
+        _ => plan.run::<f32>(op, tensors.slices(), affine, eps),
+    };
     Ok(crate::kernels::timed(args, "blocktensor:moments", || name, work)?)
 }
 
@@ -195,11 +203,10 @@ impl LayerNormPlan {
         }
     }
 
-    fn run(
+    fn run<E: Float>(
         &self,
         op: &'static str,
-        src: &[f32],
-        dst: &mut [f32],
+        (src, dst): (&[E], &mut [E]),
         affine: Option<&Affine<'_>>,
         eps: f64,
     ) -> Result<()> {
@@ -248,13 +255,13 @@ impl LayerNormPlan {
 }
 
 /// Normalises some pixels of one block of one image of the view, and applies weight and bias.
-struct AffineLoop<'a> {
+struct AffineLoop<'a, E> {
     plan: &'a LayerNormPlan,
     scales: &'a ChannelScales,
     affine: &'a Affine<'a>,
     pixels: PixelRun,
-    src: &'a [f32],
-    dst: &'a mut [f32],
+    src: &'a [E],
+    dst: &'a mut [E],
     /// Memory for the weights and biases of a strip of pixels.
     scratch: &'a mut [f32],
 }
@@ -262,7 +269,7 @@ struct AffineLoop<'a> {
 /// Pixels whose weights and biases are gathered at once.
 const STRIP_PIXELS: usize = 16;
 
-impl Loop for AffineLoop<'_> {
+impl<E: Float> Loop for AffineLoop<'_, E> {
     type Out = ();
     #[inline(always)]
     fn run(self) {
@@ -290,13 +297,13 @@ impl Loop for AffineLoop<'_> {
             transpose((&mut *b, lanes), (&bias[from..], stride), count, used);
             s.apply_affine(x, y, w, b);
             if used < lanes {
-                y.chunks_exact_mut(lanes).for_each(|y| y[used..].fill(0.0));
+                y.chunks_exact_mut(lanes).for_each(|y| y[used..].fill(E::default()));
             }
         }
     }
 }
 
-impl AffineLoop<'_> {
+impl<E: Float> AffineLoop<'_, E> {
     /// Each lane has its own scale; each pixel has one weight and one bias for all its lanes.
     #[inline(always)]
     fn one_weight_per_pixel(self) {
@@ -309,19 +316,19 @@ impl AffineLoop<'_> {
         for ((y, x), (&w, &b)) in pixels.zip(weights) {
             let scales = center.iter().zip(scale).zip(shift);
             for ((y, &x), ((&center, &scale), &shift)) in y.iter_mut().zip(x).zip(scales) {
-                *y = ChannelScale { center, scale, shift }.apply(x) * w + b;
+                *y = E::rounded(ChannelScale { center, scale, shift }.apply(x.widen()) * w + b);
             }
-            y[used..].fill(0.0);
+            y[used..].fill(E::default());
         }
     }
 }
 
 impl ChannelScale {
     #[inline(always)]
-    fn apply_affine(self, src: &[f32], dst: &mut [f32], weight: &[f32], bias: &[f32]) {
+    fn apply_affine<E: Float>(self, src: &[E], dst: &mut [E], weight: &[f32], bias: &[f32]) {
         let params = weight.iter().zip(bias);
         for ((y, &x), (w, b)) in dst.iter_mut().zip(src).zip(params) {
-            *y = self.apply(x) * w + b;
+            *y = E::rounded(self.apply(x.widen()) * w + b);
         }
     }
 }

@@ -1,5 +1,8 @@
 //! Local response norm: each element is divided by a power of the mean square of its neighbouring channels.
 
+use half::bf16;
+
+use crate::dtype::{DType, Float};
 use crate::error::{Result, fail};
 use crate::kernels::along_axis::{AxisLines, MAX_COLUMNS, ResultColumns, SourceColumns};
 use crate::kernels::lanes::Lanes;
@@ -7,6 +10,7 @@ use crate::kernels::lent::PixelTile;
 use crate::kernels::same_shape::OperandAndResult;
 use crate::math;
 use crate::memory::Failed;
+use crate::op::lookup::OF_ONE;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{Ranks, data, float, required_int};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
@@ -42,7 +46,7 @@ const ARGS: &[ArgSpec] = &with_params::<5>(
     LocalResponseNorm::SPECS,
 );
 static LOCAL_RESPONSE_NORM: Op = Op::new(&Schema::new("local_response_norm", ARGS).dst_like_x())
-    .with(&Kernel::rust(&run).needing_dense().on_both());
+    .with(&Kernel::rust(&run).with_dtypes(OF_ONE).needing_dense().on_both());
 
 pub(crate) const OPS: &[&Op] = &[&LOCAL_RESPONSE_NORM];
 
@@ -66,7 +70,7 @@ pub(crate) const OPS: &[&Op] = &[&LOCAL_RESPONSE_NORM];
 /// `x` [N, C, ...] of rank 3 to 5; the result has its sizes.
 ///
 /// # Dtypes
-/// f32.
+/// f32 and bf16.
 ///
 /// # Layouts
 /// Strided: the result is in the format that `x` suggests. An `x` that is not dense in this format is copied; the ledger
@@ -106,8 +110,10 @@ fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let mut tensors = OperandAndResult::new(args, results, FormatRule::Suggested)?;
     let view = tensors.lanes(op)?;
     let name = tensors.layout_name();
-    let (src, dst) = tensors.slices();
-    let work = || normalise(op, &view, &window, src, dst);
+    let work = || match x.dtype() {
+        DType::BF16 => normalise::<bf16>(op, &view, &window, tensors.slices()),
+        _ => normalise::<f32>(op, &view, &window, tensors.slices()),
+    };
     Ok(crate::kernels::timed(args, "blocktensor:lrn", || name, work)?)
 }
 
@@ -151,12 +157,11 @@ impl ChannelWindow {
 /// Pixels of a tile whose channels are gathered.
 const TILE_PIXELS: usize = 16;
 
-fn normalise(
+fn normalise<E: Float>(
     op: &'static str,
     view: &Lanes,
     window: &ChannelWindow,
-    src: &[f32],
-    dst: &mut [f32],
+    (src, dst): (&[E], &mut [E]),
 ) -> Result<()> {
     if view.lanes == 1 {
         let lines = AxisLines::new(&[view.n, view.c, view.pixels()], 1);
@@ -176,28 +181,32 @@ fn normalise(
 }
 
 /// For row-major images: vectors run along the pixels.
-struct PixelVectorLoop<'a, 'b> {
+struct PixelVectorLoop<'a, 'b, E> {
     window: &'a ChannelWindow,
-    from: &'a SourceColumns<'a>,
-    to: &'a mut ResultColumns<'b, f32>,
+    from: &'a SourceColumns<'a, E>,
+    to: &'a mut ResultColumns<'b, E>,
 }
 
-impl PixelVectorLoop<'_, '_> {
+impl<E: Float> PixelVectorLoop<'_, '_, E> {
     #[inline(always)]
     fn run_with<const BETA_QUARTERS: u8>(self) {
         let PixelVectorLoop { window, from, to } = self;
         for c in 0..from.len {
             let mut sum = [0f32; MAX_COLUMNS];
             for other in c.saturating_sub(window.before)..(c + window.after + 1).min(from.len) {
-                sum.iter_mut().zip(from.row(other)).for_each(|(s, &x)| *s += x * x);
+                sum.iter_mut().zip(from.row(other)).for_each(|(s, x)| *s += x.widen() * x.widen());
             }
             sum.iter_mut().for_each(|s| *s = window.divisor::<BETA_QUARTERS>(*s));
-            to.row(c).iter_mut().zip(from.row(c)).zip(&sum).for_each(|((y, x), s)| *y = x / s);
+            to.row(c)
+                .iter_mut()
+                .zip(from.row(c))
+                .zip(&sum)
+                .for_each(|((y, x), s)| *y = E::rounded(x.widen() / s));
         }
     }
 }
 
-impl Loop for PixelVectorLoop<'_, '_> {
+impl<E: Float> Loop for PixelVectorLoop<'_, '_, E> {
     type Out = ();
     #[inline(always)]
     fn run(self) {
@@ -211,17 +220,17 @@ impl Loop for PixelVectorLoop<'_, '_> {
 }
 
 /// For channels-last and blocked images: vectors run along the channels of the pixels of a tile.
-struct ChannelVectorLoop<'a, 'b> {
+struct ChannelVectorLoop<'a, 'b, E> {
     view: &'a Lanes,
     window: &'a ChannelWindow,
-    src: &'a [f32],
-    tile: &'a mut PixelTile<'b>,
+    src: &'a [E],
+    tile: &'a mut PixelTile<'b, E>,
     /// Zeros: one half for the squares, one half for the divisors. Each half has room for every channel of the tile's pixels, and
     /// for the `before` and `after` channels around those of each pixel.
     scratch: &'a mut [f32],
 }
 
-impl ChannelVectorLoop<'_, '_> {
+impl<E: Float> ChannelVectorLoop<'_, '_, E> {
     #[inline(always)]
     fn run_with<const BETA_QUARTERS: u8>(self) {
         let ChannelVectorLoop { view, window, src, tile, scratch } = self;
@@ -251,13 +260,13 @@ impl ChannelVectorLoop<'_, '_> {
             for (pixel, (y, x)) in y.zip(x.chunks_exact(lanes)).enumerate() {
                 let at = pixel * step + block * lanes;
                 map_lanes(y, x, &divisors[at..at + lanes], |x, d| x / d);
-                y[used..].fill(0.0);
+                y[used..].fill(E::default());
             }
         }
     }
 }
 
-impl Loop for ChannelVectorLoop<'_, '_> {
+impl<E: Float> Loop for ChannelVectorLoop<'_, '_, E> {
     type Out = ();
     #[inline(always)]
     fn run(self) {
@@ -272,12 +281,12 @@ impl Loop for ChannelVectorLoop<'_, '_> {
 
 /// `y = f(a, b)` for every lane of a block.
 #[inline(always)]
-fn map_lanes(y: &mut [f32], a: &[f32], b: &[f32], f: impl Fn(f32, f32) -> f32) {
+fn map_lanes<Y: Float, A: Float, B: Float>(y: &mut [Y], a: &[A], b: &[B], f: impl Fn(f32, f32) -> f32) {
     if let (16, Some(y), Some(a), Some(b)) =
         (y.len(), y.first_chunk_mut::<16>(), a.first_chunk::<16>(), b.first_chunk::<16>())
     {
-        *y = std::array::from_fn(|l| f(a[l], b[l]));
+        *y = std::array::from_fn(|l| Y::rounded(f(a[l].widen(), b[l].widen())));
         return simd::end_of_chunk();
     }
-    y.iter_mut().zip(a.iter().zip(b)).for_each(|(y, (&a, &b))| *y = f(a, b));
+    y.iter_mut().zip(a.iter().zip(b)).for_each(|(y, (&a, &b))| *y = Y::rounded(f(a.widen(), b.widen())));
 }

@@ -125,14 +125,14 @@ static ADD_CHANNEL: Op = Op::new(
         .elementwise()
         .post_op(|_| Some("add_channel".into())),
 )
-.with(&Kernel::rust(&run_add_channel).with_dtypes(pointwise::OF_ONE).on_both());
+.with(&Kernel::rust(&run_add_channel).with_dtypes(crate::op::lookup::OF_ONE).on_both());
 static MUL_CHANNEL: Op = Op::new(
     &Schema::new("mul_channel", &[data("x").f32(), param("values").f32()])
         .dst_like_x()
         .elementwise()
         .post_op(|_| Some("mul_channel".into())),
 )
-.with(&Kernel::rust(&run_mul_channel).with_dtypes(pointwise::OF_ONE).on_both());
+.with(&Kernel::rust(&run_mul_channel).with_dtypes(crate::op::lookup::OF_ONE).on_both());
 
 pub(crate) const OTHERS: &[&Op] = &[&WHERE, &ADD_CHANNEL, &MUL_CHANNEL];
 

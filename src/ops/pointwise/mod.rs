@@ -16,7 +16,6 @@ use crate::error::{Result, fail};
 use crate::kernels::blocked_map::{self, MapOperand};
 use crate::math;
 use crate::op::args::ArgList;
-use crate::op::lookup::DTypeTuple;
 use crate::op::params::Params;
 use crate::op::schema::{OutputSpec, output_like, output_of};
 use crate::op::{Arg, ArgSpec, Args, KernelResult, Op, Results};
@@ -113,15 +112,6 @@ fn broadcast_result<'r, O: Element, const N: usize>(
     let dims = crate::layout::iterator::broadcast(op, &strided.map(|t| t.operand()))?;
     results.in_any_strides(FormatRule::ElementWise, &strided, &dims, O::DTYPE).map(TensorMut::Strided)
 }
-
-/// The dtypes of a function of one operand: f32 or bf16.
-pub(crate) const OF_ONE: &[DTypeTuple] =
-    &[DTypeTuple { operands: &[], results: &[] }, DTypeTuple { operands: &[DType::BF16], results: &[] }];
-/// The dtypes of a function of two operands: both f32, or both bf16.
-pub(crate) const OF_TWO: &[DTypeTuple] = &[
-    DTypeTuple { operands: &[], results: &[] },
-    DTypeTuple { operands: &[DType::BF16, DType::BF16], results: &[] },
-];
 
 /// The kernel of a function of one operand, for both keys and both dtypes.
 pub(crate) fn run_unary<O: MapResult>(
@@ -377,7 +367,7 @@ macro_rules! unary_ops {
                     Schema::new(stringify!($name), ARGS).with_outputs(&[pointwise::output::<$out>("x")])
                     .elementwise()$(.post_op(|$number| $word))?;
                 pub(super) static OP: Op =
-                    Op::new(&SCHEMA).with(&Kernel::rust(&run).with_dtypes(pointwise::OF_ONE).on_both());
+                    Op::new(&SCHEMA).with(&Kernel::rust(&run).with_dtypes($crate::op::lookup::OF_ONE).on_both());
 
                 fn function(params: Parameters) -> Result<impl Function<f32, $out>> {
                     let Parameters { $($param),* } = params;
@@ -425,7 +415,7 @@ macro_rules! binary_ops {
                     .with_outputs(&[pointwise::output::<$out>("a")])
                     .elementwise()$(.post_op(|$number| $word))?;
                 pub(super) static OP: Op =
-                    Op::new(&SCHEMA).with(&Kernel::rust(&run).with_dtypes(pointwise::OF_TWO).on_both());
+                    Op::new(&SCHEMA).with(&Kernel::rust(&run).with_dtypes($crate::op::lookup::OF_TWO).on_both());
 
                 fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
                     pointwise::run_binary(args, results, $f)

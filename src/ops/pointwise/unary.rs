@@ -172,7 +172,7 @@ static PRELU: Op = Op::new(
         .elementwise()
         .post_op(|_| Some("prelu".into())),
 )
-.with(&Kernel::rust(&run_prelu).with_dtypes(pointwise::OF_ONE).on_both());
+.with(&Kernel::rust(&run_prelu).with_dtypes(crate::op::lookup::OF_ONE).on_both());
 
 pub(crate) const PRELU_OPS: &[&Op] = &[&PRELU];
 

@@ -1,11 +1,13 @@
 //! Adaptive and global pooling: windows that divide the source into a result of a given size.
 
+use super::pool_windows;
 use crate::elementwise::{Amax, Fold, Mean};
 use crate::error::Result;
 use crate::kernels::pool::geometry::Windows;
-use crate::kernels::pool::{self, avg_pool, max_pool};
-use crate::kernels::spatial::{self, SpatialOperands};
+use crate::kernels::pool::{MAX_TAPS_IN_F32, Pooling};
+use crate::kernels::spatial;
 use crate::layout::dims::Dims;
+use crate::op::lookup::OF_ONE;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, required_ints};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
@@ -28,33 +30,57 @@ const GLOBAL_ARGS: &[ArgSpec] = &[data("x").f32().with_ranks(spatial::IMAGE_RANK
 
 static ADAPTIVE_AVG_POOL1D: Op = Op::new(&Schema::new("adaptive_avg_pool1d", &ADAPTIVE_ARGS[0]).dst_like_x())
     .with(
-        &Kernel::rust(&|args, results| run_adaptive::<1>(args, results, avg_pool)).needing_dense().on_both(),
+        &Kernel::rust(&|args, results| run_adaptive::<1>(args, results, Pooling::Mean))
+            .with_dtypes(OF_ONE)
+            .needing_dense()
+            .on_both(),
     );
 static ADAPTIVE_AVG_POOL2D: Op = Op::new(&Schema::new("adaptive_avg_pool2d", &ADAPTIVE_ARGS[1]).dst_like_x())
     .with(
-        &Kernel::rust(&|args, results| run_adaptive::<2>(args, results, avg_pool)).needing_dense().on_both(),
+        &Kernel::rust(&|args, results| run_adaptive::<2>(args, results, Pooling::Mean))
+            .with_dtypes(OF_ONE)
+            .needing_dense()
+            .on_both(),
     );
 static ADAPTIVE_AVG_POOL3D: Op = Op::new(&Schema::new("adaptive_avg_pool3d", &ADAPTIVE_ARGS[2]).dst_like_x())
     .with(
-        &Kernel::rust(&|args, results| run_adaptive::<3>(args, results, avg_pool)).needing_dense().on_both(),
+        &Kernel::rust(&|args, results| run_adaptive::<3>(args, results, Pooling::Mean))
+            .with_dtypes(OF_ONE)
+            .needing_dense()
+            .on_both(),
     );
 static ADAPTIVE_MAX_POOL1D: Op = Op::new(&Schema::new("adaptive_max_pool1d", &ADAPTIVE_ARGS[0]).dst_like_x())
     .with(
-        &Kernel::rust(&|args, results| run_adaptive::<1>(args, results, max_pool)).needing_dense().on_both(),
+        &Kernel::rust(&|args, results| run_adaptive::<1>(args, results, Pooling::Max))
+            .with_dtypes(OF_ONE)
+            .needing_dense()
+            .on_both(),
     );
 static ADAPTIVE_MAX_POOL2D: Op = Op::new(&Schema::new("adaptive_max_pool2d", &ADAPTIVE_ARGS[1]).dst_like_x())
     .with(
-        &Kernel::rust(&|args, results| run_adaptive::<2>(args, results, max_pool)).needing_dense().on_both(),
+        &Kernel::rust(&|args, results| run_adaptive::<2>(args, results, Pooling::Max))
+            .with_dtypes(OF_ONE)
+            .needing_dense()
+            .on_both(),
     );
 static ADAPTIVE_MAX_POOL3D: Op = Op::new(&Schema::new("adaptive_max_pool3d", &ADAPTIVE_ARGS[2]).dst_like_x())
     .with(
-        &Kernel::rust(&|args, results| run_adaptive::<3>(args, results, max_pool)).needing_dense().on_both(),
+        &Kernel::rust(&|args, results| run_adaptive::<3>(args, results, Pooling::Max))
+            .with_dtypes(OF_ONE)
+            .needing_dense()
+            .on_both(),
     );
 static GLOBAL_AVG_POOL: Op = Op::new(&Schema::new("global_avg_pool", GLOBAL_ARGS).dst_like_x()).with(
-    &Kernel::rust(&|args, results| run_global(args, results, avg_pool, &Mean)).needing_dense().on_both(),
+    &Kernel::rust(&|args, results| run_global(args, results, Pooling::Mean, &Mean))
+        .with_dtypes(OF_ONE)
+        .needing_dense()
+        .on_both(),
 );
 static GLOBAL_MAX_POOL: Op = Op::new(&Schema::new("global_max_pool", GLOBAL_ARGS).dst_like_x()).with(
-    &Kernel::rust(&|args, results| run_global(args, results, max_pool, &Amax)).needing_dense().on_both(),
+    &Kernel::rust(&|args, results| run_global(args, results, Pooling::Max, &Amax))
+        .with_dtypes(OF_ONE)
+        .needing_dense()
+        .on_both(),
 );
 
 pub(crate) const OPS: &[&Op] = &[
@@ -68,36 +94,33 @@ pub(crate) const OPS: &[&Op] = &[
     &GLOBAL_MAX_POOL,
 ];
 
-/// [`avg_pool`] or [`max_pool`].
-type PoolKernel = fn(SpatialOperands<'_>, &Windows) -> Result<()>;
-
-/// Adaptive pooling for both keys and all layouts (NCHW, NHWC, blocked): see [`pool`].
+/// Adaptive pooling for both keys and all layouts (NCHW, NHWC, blocked): see [`crate::kernels::pool`].
 fn run_adaptive<const N: usize>(
     args: &Args<'_>,
     results: &mut Results<'_>,
-    pool: PoolKernel,
+    pooling: Pooling,
 ) -> KernelResult {
     let input = spatial::check_input(args)?;
     let AdaptivePool { output } = AdaptivePool::<N>::read(args)?;
     spatial::check_output(args.op(), "output", &output)?;
-    run_windows(args, results, &input, &output, pool)
+    run_windows(args, results, &input, &output, pooling)
 }
 
 /// Global pooling: large images are reduced by `fold`, small ones pooled with one window.
 fn run_global<F: Fold<In = f32, Out = f32>>(
     args: &Args<'_>,
     results: &mut Results<'_>,
-    pool: PoolKernel,
+    pooling: Pooling,
     fold: &F,
 ) -> KernelResult {
     let input = spatial::check_input(args)?;
     // Pooling sums small images in f32, the reduction in f64. The choice depends on the size alone, so that both keys give the
     // same bits.
-    let is_large = input.iter().product::<usize>() > pool::MAX_TAPS_IN_F32;
+    let is_large = input.iter().product::<usize>() > MAX_TAPS_IN_F32;
     if is_large && reduce::over_pixels(args, results, fold)? {
         return Ok(());
     }
-    run_windows(args, results, &input, &Dims::filled(1, input.len()), pool)
+    run_windows(args, results, &input, &Dims::filled(1, input.len()), pooling)
 }
 
 fn run_windows(
@@ -105,12 +128,10 @@ fn run_windows(
     results: &mut Results<'_>,
     input: &[usize],
     output: &[usize],
-    pool: PoolKernel,
+    pooling: Pooling,
 ) -> KernelResult {
     let op = args.op();
-    spatial::with_result(args, results, output, "blocktensor:pool", |operands| {
-        pool(operands, &Windows::adaptive(op, input, output)?)
-    })
+    pool_windows(args, results, output, pooling, || Windows::adaptive(op, input, output))
 }
 
 /// 1-D adaptive average pooling, as `torch.nn.functional.adaptive_avg_pool1d`.
@@ -143,7 +164,7 @@ pub fn adaptive_avg_pool1d<T: Operand>(x: &T, output: [usize; 1]) -> Result<T> {
 /// empty result.
 ///
 /// # Dtypes
-/// f32; windows of more than 64 elements are summed in f64.
+/// f32 and bf16; windows of more than 64 elements are summed in f64, others in f32.
 ///
 /// # Layouts
 /// Strided: any; the result has the format that `x` suggests. Blocked: any block of channels; the result is in the layout of
@@ -175,7 +196,7 @@ pub fn adaptive_avg_pool3d<T: Operand>(x: &T, output: [usize; 3]) -> Result<T> {
 /// As [`adaptive_avg_pool1d`], whose windows it has.
 ///
 /// # Dtypes
-/// f32.
+/// f32 and bf16.
 ///
 /// # Layouts
 /// As [`adaptive_avg_pool2d`].
@@ -194,7 +215,7 @@ pub fn adaptive_max_pool1d<T: Operand>(x: &T, output: [usize; 1]) -> Result<T> {
 /// As [`adaptive_avg_pool2d`], whose windows it has.
 ///
 /// # Dtypes
-/// f32.
+/// f32 and bf16.
 ///
 /// # Layouts
 /// As [`adaptive_avg_pool2d`].
@@ -213,7 +234,7 @@ pub fn adaptive_max_pool2d<T: Operand>(x: &T, output: [usize; 2]) -> Result<T> {
 /// As [`adaptive_avg_pool3d`], whose windows it has.
 ///
 /// # Dtypes
-/// f32.
+/// f32 and bf16.
 ///
 /// # Layouts
 /// As [`adaptive_avg_pool2d`].
@@ -231,7 +252,7 @@ pub fn adaptive_max_pool3d<T: Operand>(x: &T, output: [usize; 3]) -> Result<T> {
 /// `x` [N, C, W], [N, C, H, W] or [N, C, D, H, W]; the result [N, C, 1, ...].
 ///
 /// # Dtypes
-/// f32; images of more than 64 pixels are summed in f64.
+/// f32 and bf16; images of more than 64 pixels are summed in f64, others in f32.
 ///
 /// # Layouts
 /// As [`adaptive_avg_pool2d`].
@@ -249,7 +270,7 @@ pub fn global_avg_pool<T: Operand>(x: &T) -> Result<T> {
 /// `x` [N, C, W], [N, C, H, W] or [N, C, D, H, W]; the result [N, C, 1, ...].
 ///
 /// # Dtypes
-/// f32.
+/// f32 and bf16.
 ///
 /// # Layouts
 /// As [`adaptive_avg_pool2d`].

@@ -1,9 +1,11 @@
 //! Average pooling: the mean of each window.
 
-use super::{SidePadding, window_parameters};
+use super::{SidePadding, pool_windows, window_parameters};
 use crate::error::Result;
+use crate::kernels::pool::Pooling;
 use crate::kernels::pool::geometry::{PoolGeometry, PoolWindow};
-use crate::kernels::{pool, spatial};
+use crate::kernels::spatial;
+use crate::op::lookup::OF_ONE;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, flag, ints, required_ints};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
@@ -47,15 +49,15 @@ const fn args(spatial: usize) -> [ArgSpec; 6] {
 
 static ARGS: [[ArgSpec; 6]; 3] = [args(1), args(2), args(3)];
 static AVG_POOL1D: Op = Op::new(&Schema::new("avg_pool1d", &ARGS[0]).dst_like_x())
-    .with(&Kernel::rust(&run_avg_pool::<1>).needing_dense().on_both());
+    .with(&Kernel::rust(&run_avg_pool::<1>).with_dtypes(OF_ONE).needing_dense().on_both());
 static AVG_POOL2D: Op = Op::new(&Schema::new("avg_pool2d", &ARGS[1]).dst_like_x())
-    .with(&Kernel::rust(&run_avg_pool::<2>).needing_dense().on_both());
+    .with(&Kernel::rust(&run_avg_pool::<2>).with_dtypes(OF_ONE).needing_dense().on_both());
 static AVG_POOL3D: Op = Op::new(&Schema::new("avg_pool3d", &ARGS[2]).dst_like_x())
-    .with(&Kernel::rust(&run_avg_pool::<3>).needing_dense().on_both());
+    .with(&Kernel::rust(&run_avg_pool::<3>).with_dtypes(OF_ONE).needing_dense().on_both());
 
 pub(crate) const OPS: &[&Op] = &[&AVG_POOL1D, &AVG_POOL2D, &AVG_POOL3D];
 
-/// The kernel for both keys and all layouts (NCHW, NHWC, blocked): see [`pool`].
+/// The kernel for both keys and all layouts (NCHW, NHWC, blocked): see [`crate::kernels::pool`].
 fn run_avg_pool<const N: usize>(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let input = spatial::check_input(args)?;
     let p = &AvgPool::<N>::read(args)?;
@@ -67,9 +69,7 @@ fn run_avg_pool<const N: usize>(args: &Args<'_>, results: &mut Results<'_>) -> K
         ceil_mode: p.ceil_mode,
     };
     let g = PoolGeometry::new(args.op(), input, window)?;
-    spatial::with_result(args, results, &g.output, "blocktensor:pool", |operands| {
-        pool::avg_pool(operands, &g.windows(p.count_include_pad)?)
-    })
+    pool_windows(args, results, &g.output, Pooling::Mean, || g.windows(p.count_include_pad))
 }
 
 /// 1-D average pooling, as `torch.nn.functional.avg_pool1d`.
@@ -102,7 +102,7 @@ pub fn avg_pool1d<T: Operand>(x: &T, params: &AvgPool<1>) -> Result<T> {
 /// `floor((size + both paddings - kernel) / stride) + 1`.
 ///
 /// # Dtypes
-/// f32, summed in f32, from 65 elements on in f64.
+/// f32 and bf16, summed in f32, from 65 elements on in f64.
 ///
 /// # Layouts
 /// As [`max_pool2d`](crate::ops::max_pool2d).

@@ -1,9 +1,11 @@
 //! Max pooling: the largest element of each window.
 
-use super::{SidePadding, window_parameters};
+use super::{SidePadding, pool_windows, window_parameters};
 use crate::error::Result;
+use crate::kernels::pool::Pooling;
 use crate::kernels::pool::geometry::{PoolGeometry, PoolWindow};
-use crate::kernels::{pool, spatial};
+use crate::kernels::spatial;
+use crate::op::lookup::OF_ONE;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, flag, ints, required_ints};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
@@ -51,24 +53,22 @@ const fn args(spatial: usize) -> [ArgSpec; 6] {
 
 static ARGS: [[ArgSpec; 6]; 3] = [args(1), args(2), args(3)];
 static MAX_POOL1D: Op = Op::new(&Schema::new("max_pool1d", &ARGS[0]).dst_like_x())
-    .with(&Kernel::rust(&run_max_pool::<1>).needing_dense().on_both());
+    .with(&Kernel::rust(&run_max_pool::<1>).with_dtypes(OF_ONE).needing_dense().on_both());
 static MAX_POOL2D: Op = Op::new(&Schema::new("max_pool2d", &ARGS[1]).dst_like_x())
-    .with(&Kernel::rust(&run_max_pool::<2>).needing_dense().on_both());
+    .with(&Kernel::rust(&run_max_pool::<2>).with_dtypes(OF_ONE).needing_dense().on_both());
 static MAX_POOL3D: Op = Op::new(&Schema::new("max_pool3d", &ARGS[2]).dst_like_x())
-    .with(&Kernel::rust(&run_max_pool::<3>).needing_dense().on_both());
+    .with(&Kernel::rust(&run_max_pool::<3>).with_dtypes(OF_ONE).needing_dense().on_both());
 
 pub(crate) const OPS: &[&Op] = &[&MAX_POOL1D, &MAX_POOL2D, &MAX_POOL3D];
 
-/// The kernel for both keys and all layouts (NCHW, NHWC, blocked): see [`pool`].
+/// The kernel for both keys and all layouts (NCHW, NHWC, blocked): see [`crate::kernels::pool`].
 fn run_max_pool<const N: usize>(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let input = spatial::check_input(args)?;
     let MaxPool { kernel, stride, padding, dilation, ceil_mode } = &MaxPool::<N>::read(args)?;
     let padding = (&padding.begin(), &padding.end());
     let window = PoolWindow { kernel, stride: stride.as_ref(), padding, dilation, ceil_mode: *ceil_mode };
     let g = PoolGeometry::new(args.op(), input, window)?;
-    spatial::with_result(args, results, &g.output, "blocktensor:pool", |operands| {
-        pool::max_pool(operands, &g.windows(false)?)
-    })
+    pool_windows(args, results, &g.output, Pooling::Max, || g.windows(false))
 }
 
 /// 1-D max pooling, as `torch.nn.functional.max_pool1d`.
@@ -103,7 +103,7 @@ pub fn max_pool1d<T: Operand>(x: &T, params: &MaxPool<1>) -> Result<T> {
 /// `floor((size + both paddings - dilation * (kernel - 1) - 1) / stride) + 1`.
 ///
 /// # Dtypes
-/// f32.
+/// f32 and bf16.
 ///
 /// # Layouts
 /// Strided: any; the result has the format that `x` suggests. Blocked: any block of channels; the result is in the layout of

@@ -7,10 +7,43 @@ pub(crate) mod adaptive;
 pub(crate) mod avg_pool;
 pub(crate) mod max_pool;
 
+use half::bf16;
+
+use crate::dtype::{DType, Float};
 use crate::error::{Result, fail};
+use crate::kernels::pool::geometry::Windows;
+use crate::kernels::pool::{Pooling, pool};
+use crate::kernels::spatial::{self, SpatialOperands};
 use crate::layout::dims::{Dims, ToDims};
 use crate::op::params::Param;
-use crate::op::{Arg, Args, args};
+use crate::op::{Arg, Args, KernelResult, Results, args};
+
+/// Asks for a result with these spatial sizes, and pools windows into it, in the dtype of the operand.
+fn pool_windows(
+    args: &Args<'_>,
+    results: &mut Results<'_>,
+    output: &[usize],
+    pooling: Pooling,
+    windows: impl FnOnce() -> Result<Windows>,
+) -> KernelResult {
+    match args.tensor(0)?.dtype() {
+        DType::BF16 => pool_elements::<bf16>(args, results, output, pooling, windows),
+        _ => pool_elements::<f32>(args, results, output, pooling, windows),
+    }
+}
+
+fn pool_elements<E: Float>(
+    args: &Args<'_>,
+    results: &mut Results<'_>,
+    output: &[usize],
+    pooling: Pooling,
+    windows: impl FnOnce() -> Result<Windows>,
+) -> KernelResult {
+    spatial::with_result(args, results, output, "blocktensor:pool", |operands: SpatialOperands<'_, E>| {
+        pool(pooling, operands, &windows()?);
+        Ok(())
+    })
+}
 
 /// Padding before and after each axis. In the schema it is one value for all, one for each axis, or one for each side: all
 /// begins, then all ends.

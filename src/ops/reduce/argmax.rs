@@ -222,7 +222,7 @@ fn over_channels(view: &Lanes, to: &Lanes, src: &[f32], dst: &mut [i32]) {
         for (tile, dst) in dst.chunks_mut(MAX_COLUMNS * to.lanes).enumerate() {
             let (first, pixels) = (p.first + tile * MAX_COLUMNS, dst.len() / to.lanes);
             with_scratch(view.c * MAX_COLUMNS, |rows| {
-                gather_channels(view, src, p.n, first, pixels, rows);
+                gather_channels(view, src, p.n, first, pixels, rows, &mut []);
                 let indices = simd::dispatch(ArgmaxOfLines { rows: ScratchRows(rows) });
                 dst.fill(0);
                 dst.iter_mut().step_by(to.lanes).zip(indices).for_each(|(y, index)| *y = index);
@@ -272,7 +272,7 @@ impl LineRows for ScratchRows<'_> {
 }
 
 /// Full rows, read from the tensor.
-struct TensorRows<'a, 'b>(&'a SourceColumns<'b>);
+struct TensorRows<'a, 'b>(&'a SourceColumns<'b, f32>);
 
 impl LineRows for TensorRows<'_, '_> {
     #[inline(always)]
@@ -286,7 +286,7 @@ impl LineRows for TensorRows<'_, '_> {
 }
 
 /// Rows of fewer than [`MAX_COLUMNS`] lines, read from the tensor and filled up with zeros.
-struct NarrowTensorRows<'a, 'b>(&'a SourceColumns<'b>);
+struct NarrowTensorRows<'a, 'b>(&'a SourceColumns<'b, f32>);
 
 impl LineRows for NarrowTensorRows<'_, '_> {
     #[inline(always)]

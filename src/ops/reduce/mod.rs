@@ -4,8 +4,10 @@ mod argmax;
 
 pub use argmax::argmax;
 
-use crate::dtype::DType;
-use crate::elementwise::{self, Amax, Amin, Fold, Mean, Prod, Sum};
+use half::bf16;
+
+use crate::dtype::{DType, Element};
+use crate::elementwise::{self, Amax, Amin, Fold, Mean, Prod, Sum, Widened};
 use crate::error::Result;
 use crate::int::Int;
 use crate::kernels::lanes::Lanes;
@@ -13,6 +15,7 @@ use crate::kernels::reduce::{Axes, blocked};
 use crate::kernels::timed;
 use crate::layout::dims::ToDims;
 use crate::layout::memory_format::MemoryFormat;
+use crate::op::lookup::OF_ONE;
 use crate::op::params::{AxisList, Params, params, with_params};
 use crate::op::schema::{AxesOf, data, flag, ints};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
@@ -29,15 +32,15 @@ params! {
 
 const ARGS: &[ArgSpec] = &with_params::<3>(&[data("x").f32()], Reduction::SPECS);
 static SUM: Op = Op::new(&Schema::new("sum", ARGS).dst_like_x())
-    .with(&Kernel::rust(&|args, results| run(args, results, &Sum)).on_both());
+    .with(&Kernel::rust(&|args, results| run(args, results, &Sum)).with_dtypes(OF_ONE).on_both());
 static MEAN: Op = Op::new(&Schema::new("mean", ARGS).dst_like_x())
-    .with(&Kernel::rust(&|args, results| run(args, results, &Mean)).on_both());
+    .with(&Kernel::rust(&|args, results| run(args, results, &Mean)).with_dtypes(OF_ONE).on_both());
 static PROD: Op = Op::new(&Schema::new("prod", ARGS).dst_like_x())
-    .with(&Kernel::rust(&|args, results| run(args, results, &Prod)).on_both());
+    .with(&Kernel::rust(&|args, results| run(args, results, &Prod)).with_dtypes(OF_ONE).on_both());
 static AMAX: Op = Op::new(&Schema::new("amax", ARGS).dst_like_x())
-    .with(&Kernel::rust(&|args, results| run_extreme(args, results, &Amax)).on_both());
+    .with(&Kernel::rust(&|args, results| run_extreme(args, results, &Amax)).with_dtypes(OF_ONE).on_both());
 static AMIN: Op = Op::new(&Schema::new("amin", ARGS).dst_like_x())
-    .with(&Kernel::rust(&|args, results| run_extreme(args, results, &Amin)).on_both());
+    .with(&Kernel::rust(&|args, results| run_extreme(args, results, &Amin)).with_dtypes(OF_ONE).on_both());
 
 pub(super) const OPS: &[&Op] = &[&SUM, &MEAN, &PROD, &AMAX, &AMIN, &argmax::ARGMAX];
 
@@ -66,12 +69,25 @@ fn run_over<F: Fold<In = f32, Out = f32>>(
     axes: &Axes,
     keepdim: bool,
 ) -> KernelResult {
+    match args.tensor(0)?.dtype() {
+        DType::BF16 => run_fold(args, results, &Widened::<F, bf16>::new(fold), axes, keepdim),
+        _ => run_fold(args, results, fold, axes, keepdim),
+    }
+}
+
+fn run_fold<E: Element, F: Fold<In = E, Out = E>>(
+    args: &Args<'_>,
+    results: &mut Results<'_>,
+    fold: &F,
+    axes: &Axes,
+    keepdim: bool,
+) -> KernelResult {
     let (op, x) = (args.op(), args.tensor(0)?);
     let layout = || x.layout_name();
     match x {
         TensorRef::Strided(x) => {
             let dims = elementwise::reduced_dims(op, x, &axes.list, keepdim)?;
-            let dst = results.by_rule(FormatRule::Contiguous, &[x], &dims, DType::F32)?;
+            let dst = results.by_rule(FormatRule::Contiguous, &[x], &dims, x.dtype())?;
             let reduce = || elementwise::reduce_into(op, x, &axes.list, keepdim, fold, dst);
             timed(args, "blocktensor:reduce", layout, reduce)?;
         }
@@ -126,7 +142,7 @@ fn call<T: Operand>(op: &'static Op, x: &T, axes: &[impl Int], keepdim: bool) ->
 /// else they are removed.
 ///
 /// # Dtypes
-/// f32; accumulated in f64 and rounded once.
+/// f32 and bf16; accumulated in f64, and rounded to f32 and from there to bf16.
 ///
 /// # Layouts
 /// Strided: any strides, without a copy. The result is row-major, or with `keepdim` in the format that `x` is tagged with.
@@ -156,7 +172,7 @@ pub fn sum<T: Operand>(x: &T, axes: &[impl Int], keepdim: bool) -> Result<T> {
 /// As [`sum`].
 ///
 /// # Dtypes
-/// f32; accumulated in f64 and rounded once.
+/// f32 and bf16; accumulated in f64, and rounded to f32 and from there to bf16.
 ///
 /// # Layouts
 /// As [`sum`].
@@ -174,7 +190,7 @@ pub fn mean<T: Operand>(x: &T, axes: &[impl Int], keepdim: bool) -> Result<T> {
 /// As [`sum`].
 ///
 /// # Dtypes
-/// f32; accumulated in f64 and rounded once.
+/// f32 and bf16; accumulated in f64, and rounded to f32 and from there to bf16.
 ///
 /// # Layouts
 /// As [`sum`].
@@ -192,7 +208,7 @@ pub fn prod<T: Operand>(x: &T, axes: &[impl Int], keepdim: bool) -> Result<T> {
 /// As [`sum`].
 ///
 /// # Dtypes
-/// f32.
+/// f32 and bf16.
 ///
 /// # Layouts
 /// As [`sum`].
@@ -210,7 +226,7 @@ pub fn amax<T: Operand>(x: &T, axes: &[impl Int], keepdim: bool) -> Result<T> {
 /// As [`sum`].
 ///
 /// # Dtypes
-/// f32.
+/// f32 and bf16.
 ///
 /// # Layouts
 /// As [`sum`].
