@@ -2,8 +2,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use blocktensor::dispatch::schema::ArgKind;
-use blocktensor::dispatch::{self, DispatchKey, Op, Value};
+use blocktensor::dispatch::schema::{ArgKind, DTypes};
+use blocktensor::dispatch::{self, DTypeTuple, DispatchKey, Op, Value};
 use blocktensor::testing::inject;
 use blocktensor::{DType, Layout, MemoryFormat, StridedTensor, Tensor, WeightsKind, ledger};
 
@@ -34,7 +34,17 @@ pub fn ran(op: &Op, key: DispatchKey) -> Ran {
     let name = op.schema().name;
     let mut ran = Ran::default();
     let tuples = op.kernel(key).expect("a kernel").dtypes.iter();
-    let dtypes: Vec<DType> = tuples.map(|t| t.operands.first().copied().unwrap_or(DType::F32)).collect();
+    // That of the first tensor which may have several: the condition of `where` is always u8.
+    let fixed: Vec<bool> = op
+        .schema()
+        .args
+        .iter()
+        .filter(|a| a.kind.is_tensor())
+        .map(|spec| matches!(spec.dtypes, DTypes::Fixed(..)))
+        .collect();
+    let first = |t: &DTypeTuple| t.operands.iter().zip(&fixed).find(|(_, fixed)| !**fixed).map(|(d, _)| *d);
+    let dtypes: Vec<DType> =
+        tuples.map(|t| first(t).or(t.operands.first().copied()).unwrap_or(DType::F32)).collect();
     for (what, given) in calls(op, key, &dtypes) {
         let ((results, book), seen) = inject(None, || ledger::record(|| dispatch::call(name, &given)));
         let results = results.unwrap_or_else(|e| panic!("{name} on {key}, {what}: {e}"));

@@ -1,7 +1,7 @@
 //! Ops in bf16 that are not element-wise: the same op in f32 on the same numbers, whose results `half` rounds once. Every layout.
 
 use blocktensor::dispatch::{self, Value};
-use blocktensor::{DType, Operand, StridedTensor, Tensor, TensorDesc};
+use blocktensor::{DType, Error, Operand, StridedTensor, Tensor, TensorDesc, ops};
 use half::bf16;
 
 use crate::support::Rng;
@@ -212,4 +212,62 @@ fn norms_are_those_of_f32_rounded_once() {
         }
     }
     assert!(ran > 3000, "{ran}");
+}
+
+#[test]
+fn resampling_is_that_of_f32_rounded_once() {
+    let (mut rng, mut ran) = (Rng(2605), 0);
+    for dims in SIZES {
+        let rank = dims.len() - 2;
+        for special in [false, true] {
+            let x = numbers(&mut rng, dims, special);
+            for output in [1, 3, 10, 2 * dims[dims.len() - 1] as i64, dims[dims.len() - 1] as i64] {
+                let output = ("output", ints(output, rank));
+                ran += check("upsample_nearest", &x, std::slice::from_ref(&output));
+                let linear = ["upsample_linear", "upsample_bilinear", "upsample_trilinear"][rank - 1];
+                for corners in [false, true] {
+                    ran += check(linear, &x, &[output.clone(), ("align_corners", corners.into())]);
+                }
+            }
+            if rank == 1 {
+                continue;
+            }
+            let grid_dims = [&[dims[0]][..], &[5, 7, 3][..rank], &[rank]].concat();
+            let mut points = rng.reals(grid_dims.iter().product());
+            if let Some(first) = points.first_mut() {
+                *first = f32::NAN;
+            }
+            let grid: Tensor = StridedTensor::from_slice(&points, &grid_dims).unwrap().into();
+            for mode in ["bilinear", "nearest", "bicubic"] {
+                for padding in ["zeros", "border", "reflection"] {
+                    let how = [
+                        ("grid", grid.clone().into()),
+                        ("mode", mode.into()),
+                        ("padding_mode", padding.into()),
+                    ];
+                    ran += check("grid_sample", &x, &how);
+                }
+            }
+        }
+    }
+    assert!(ran > 4000, "{ran}");
+}
+
+#[test]
+fn where_selects_the_bits() {
+    let mut rng = Rng(2606);
+    for dims in SIZES {
+        let (a, b) = (numbers(&mut rng, dims, true), numbers(&mut rng, dims, true));
+        let condition = ops::gt_scalar(&numbers(&mut rng, dims, false), 0.0).unwrap();
+        let narrow = [&a, &b].map(|t| forms(&t.to_dtype(DType::BF16).unwrap()));
+        let wide = [&a, &b].map(forms);
+        for (i, (form, condition)) in forms(&condition).into_iter().enumerate() {
+            let of = |list: &[Vec<(&'static str, Tensor)>; 2]| {
+                ops::where_(&condition, &list[0][i].1, &list[1][i].1).unwrap()
+            };
+            same(&format!("{dims:?} {form}"), &[of(&wide)], &[of(&narrow)]);
+        }
+        let e = ops::where_(&condition, &a, &b.to_dtype(DType::BF16).unwrap()).unwrap_err();
+        assert!(matches!(e, Error::DTypeMismatch(_)), "{e}");
+    }
 }

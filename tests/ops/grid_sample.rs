@@ -374,7 +374,7 @@ fn every_rule_is_an_error_that_says_so() {
     check(e, invalid, &["`mode`", "`bicubic`", "rank 4", "use `bilinear` or `nearest`"]);
     let half = zeros(&[2, 2, 2, 2]).to_dtype(DType::F16).unwrap();
     check(fails(&x, &half), dtype, &["`grid`", "it is f32", "to_dtype(DType::F32)"]);
-    check(fails(&x.to_dtype(DType::BF16).unwrap(), &zeros(&[2, 2, 2, 2])), dtype, &["`x`", "takes f32"]);
+    check(fails(&x.to_dtype(DType::F16).unwrap(), &zeros(&[2, 2, 2, 2])), dtype, &["`x`", "takes f32"]);
     // A grid is strided, whatever the key of x.
     let layout = Layout::native_activation(4).unwrap();
     let (blocked, blocked_grid) =

@@ -2,6 +2,7 @@
 //! all channels. Then every pixel is the weighted sum of its source pixels, in the same order in every layout, so all layouts
 //! give the same bits.
 
+use crate::dtype::Float;
 use crate::kernels::resample::grid_coordinates::{AxisTaps, GridAxis, GridMode, GridPadding};
 use crate::kernels::spatial::SpatialOperands;
 use crate::simd::{Loop, barrier, dispatch};
@@ -36,33 +37,33 @@ pub(crate) struct Sampling {
 }
 
 /// Writes every pixel of the result.
-pub(crate) fn grid_sample(operands: SpatialOperands<'_, f32>, grid: Grid<'_>, sampling: Sampling) {
+pub(crate) fn grid_sample<E: Float>(operands: SpatialOperands<'_, E>, grid: Grid<'_>, sampling: Sampling) {
     let Sampling { mode, padding, align_corners, is_volume } = sampling;
     let axes = operands.src_view.spatial.map(|size| GridAxis { size, padding, align_corners, is_volume });
     let [d, h, w] = axes;
     let point = |at: [usize; 4], i: usize| grid.coordinate(at, i);
     match (mode, is_volume) {
-        (GridMode::Nearest, false) => run::<1>(operands, |at| {
+        (GridMode::Nearest, false) => run::<E, 1>(operands, |at| {
             Sample::product([[(h.nearest(point(at, 1)), 1.0)], [(w.nearest(point(at, 0)), 1.0)]], axes)
         }),
-        (GridMode::Nearest, true) => run::<1>(operands, |at| {
+        (GridMode::Nearest, true) => run::<E, 1>(operands, |at| {
             let [z, y, x] = [d.nearest(point(at, 2)), h.nearest(point(at, 1)), w.nearest(point(at, 0))];
             Sample::product_of_volume([[(z, 1.0)], [(y, 1.0)], [(x, 1.0)]], axes)
         }),
         (GridMode::Bilinear, false) => {
-            run::<4>(operands, |at| match (h.linear(point(at, 1)), w.linear(point(at, 0))) {
+            run::<E, 4>(operands, |at| match (h.linear(point(at, 1)), w.linear(point(at, 0))) {
                 (Some(y), Some(x)) => Sample::product([y, x], axes),
                 _ => Sample::NAN,
             })
         }
-        (GridMode::Bilinear, true) => run::<8>(operands, |at| {
+        (GridMode::Bilinear, true) => run::<E, 8>(operands, |at| {
             match (d.linear(point(at, 2)), h.linear(point(at, 1)), w.linear(point(at, 0))) {
                 (Some(z), Some(y), Some(x)) => Sample::product_of_volume([z, y, x], axes),
                 _ => Sample::NAN,
             }
         }),
         (GridMode::Bicubic, _) => {
-            run::<16>(operands, |at| match (h.cubic(point(at, 1)), w.cubic(point(at, 0))) {
+            run::<E, 16>(operands, |at| match (h.cubic(point(at, 1)), w.cubic(point(at, 0))) {
                 (Some(y), Some(x)) => Sample::product([y, x], axes),
                 _ => Sample::NAN,
             })
@@ -133,7 +134,10 @@ impl<const K: usize> Sample<K> {
 }
 
 /// Writes the result, whose pixel at [n, d, h, w] is `sample` of that place.
-fn run<const K: usize>(operands: SpatialOperands<'_, f32>, sample: impl Fn([usize; 4]) -> Sample<K> + Sync) {
+fn run<E: Float, const K: usize>(
+    operands: SpatialOperands<'_, E>,
+    sample: impl Fn([usize; 4]) -> Sample<K> + Sync,
+) {
     let SpatialOperands { src, src_view, dst, dst_view } = operands;
     let [_, height, width] = dst_view.spatial;
     dst_view.for_each_tile(dst, TILE_PIXELS, |mut tile| {
@@ -158,17 +162,17 @@ fn run<const K: usize>(operands: SpatialOperands<'_, f32>, sample: impl Fn([usiz
 }
 
 /// The pixels of one block of a tile.
-struct WeightedSums<'a, const K: usize> {
+struct WeightedSums<'a, E, const K: usize> {
     /// The image of this block.
-    src: &'a [f32],
+    src: &'a [E],
     samples: &'a [Sample<K>],
-    dst: &'a mut [f32],
+    dst: &'a mut [E],
     lanes: usize,
     /// Lanes that are no padding. Padding lanes become zeros: those of the source are, and weights are finite.
     logical_lanes: usize,
 }
 
-impl<const K: usize> Loop for WeightedSums<'_, K> {
+impl<E: Float, const K: usize> Loop for WeightedSums<'_, E, K> {
     type Out = ();
 
     #[inline(always)]
@@ -183,12 +187,15 @@ impl<const K: usize> Loop for WeightedSums<'_, K> {
     }
 }
 
-impl<const K: usize> WeightedSums<'_, K> {
+impl<E: Float, const K: usize> WeightedSums<'_, E, K> {
     /// Pixels of one lane.
     #[inline(always)]
     fn run_scalar(self) {
         for (dst, sample) in self.dst.iter_mut().zip(self.samples) {
-            *dst = if sample.is_nan { f32::NAN } else { sum::<1>(self.src, sample.taps(), 1, 0, K == 1)[0] };
+            *dst = match sample.is_nan {
+                true => E::rounded(f32::NAN),
+                false => sum::<E, 1>(self.src, sample.taps(), 1, 0, K == 1)[0],
+            };
         }
     }
 
@@ -198,14 +205,14 @@ impl<const K: usize> WeightedSums<'_, K> {
         let lanes = self.lanes;
         for (dst, sample) in self.dst.chunks_exact_mut(lanes).zip(self.samples) {
             if sample.is_nan {
-                dst[..self.logical_lanes].fill(f32::NAN);
-                dst[self.logical_lanes..].fill(0.0);
+                dst[..self.logical_lanes].fill(E::rounded(f32::NAN));
+                dst[self.logical_lanes..].fill(E::default());
                 continue;
             }
             let mut lane = 0;
             loop {
                 barrier();
-                let sum = sum::<L>(self.src, sample.taps(), lanes, lane, K == 1);
+                let sum = sum::<E, L>(self.src, sample.taps(), lanes, lane, K == 1);
                 *dst[lane..].first_chunk_mut().expect("a vector's lanes") = sum;
                 if lane + L == lanes {
                     break;
@@ -219,17 +226,27 @@ impl<const K: usize> WeightedSums<'_, K> {
 
 /// `L` lanes from `lane` on: the weighted sum of the taps, or with `is_copy` the one tap itself. Zeros without taps.
 #[inline(always)]
-fn sum<const L: usize>(src: &[f32], taps: &[Tap], lanes: usize, lane: usize, is_copy: bool) -> [f32; L] {
+fn sum<E: Float, const L: usize>(
+    src: &[E],
+    taps: &[Tap],
+    lanes: usize,
+    lane: usize,
+    is_copy: bool,
+) -> [E; L] {
     // A sum that begins with +0 is never -0, which a negative weight would make of the zeros of padding lanes.
-    let mut sum = [0.0; L];
+    let mut sum = [0f32; L];
     for tap in taps {
-        let pixel: &[f32; L] = src[tap.pixel * lanes + lane..].first_chunk().expect("a vector's lanes");
+        let pixel: &[E; L] = src[tap.pixel * lanes + lane..].first_chunk().expect("a vector's lanes");
         if is_copy {
             return *pixel;
         }
         for l in 0..L {
-            sum[l] += tap.weight * pixel[l];
+            sum[l] += tap.weight * pixel[l].widen();
         }
     }
-    sum
+    let mut rounded = [E::default(); L];
+    for l in 0..L {
+        rounded[l] = E::rounded(sum[l]);
+    }
+    rounded
 }

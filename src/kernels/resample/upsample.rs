@@ -2,6 +2,7 @@
 //! columns, in whole vectors whatever the layout, then blends these columns along W. Every layout blends in this order, so all
 //! give the same bits.
 
+use crate::dtype::Float;
 use crate::kernels::lanes::{Lanes, PlanePart, RowIndex};
 use crate::kernels::resample::upsample_geometry::{LinearAxis, Neighbours};
 use crate::kernels::spatial::{SpatialOperands, tile_end};
@@ -18,14 +19,14 @@ fn source_row_start(src_view: &Lanes, row: RowIndex, d: usize, h: usize) -> usiz
 }
 
 /// Nearest neighbour: copies the source pixels whose indices along D, H and W are `axes`.
-pub(crate) fn nearest(operands: SpatialOperands<'_, f32>, axes: &[Vec<u32>; 3]) {
+pub(crate) fn nearest<E: Float>(operands: SpatialOperands<'_, E>, axes: &[Vec<u32>; 3]) {
     let SpatialOperands { src, src_view, dst, dst_view } = operands;
     let [d, h, w] = axes;
     let doubles = w.len() == 2 * src_view.spatial[2]
         && w.iter().enumerate().all(|(i, &source)| source as usize == i / 2);
     dst_view.for_each_plane_part(
         dst,
-        8 * dst_view.row_len(),
+        2 * size_of::<E>() * dst_view.row_len(),
         || (),
         |(), part| {
             let rows = part.rows.clone();
@@ -44,20 +45,20 @@ pub(crate) fn nearest(operands: SpatialOperands<'_, f32>, axes: &[Vec<u32>; 3]) 
 }
 
 /// One row of a part, by nearest neighbour.
-struct NearestRow<'a, 'p> {
+struct NearestRow<'a, 'p, E> {
     /// The source row.
-    src: &'a [f32],
+    src: &'a [E],
     /// Elements from one source pixel to the next.
     pixel: usize,
     /// The source column of every result column.
     columns: &'a [u32],
     /// Whether every source pixel is written twice.
     doubles: bool,
-    part: &'a mut PlanePart<'p, f32>,
+    part: &'a mut PlanePart<'p, E>,
     row: usize,
 }
 
-impl Loop for NearestRow<'_, '_> {
+impl<E: Float> Loop for NearestRow<'_, '_, E> {
     type Out = ();
 
     #[inline(always)]
@@ -82,8 +83,8 @@ impl Loop for NearestRow<'_, '_> {
                     *d = src[i as usize];
                 }
             }
-            8 => copy_pixels::<8>(src, columns, part.elements(row, all, lanes)),
-            16 => copy_pixels::<16>(src, columns, part.elements(row, all, lanes)),
+            8 => copy_pixels::<E, 8>(src, columns, part.elements(row, all, lanes)),
+            16 => copy_pixels::<E, 16>(src, columns, part.elements(row, all, lanes)),
             _ => {
                 for (w, &i) in all.zip(columns) {
                     let pixel = &src[i as usize * pixel..][..pixel];
@@ -95,7 +96,7 @@ impl Loop for NearestRow<'_, '_> {
 }
 
 #[inline(always)]
-fn copy_pixels<const L: usize>(row: &[f32], columns: &[u32], dst: &mut [f32]) {
+fn copy_pixels<E: Float, const L: usize>(row: &[E], columns: &[u32], dst: &mut [E]) {
     let (row, dst) = (row.as_chunks::<L>().0, dst.as_chunks_mut::<L>().0);
     for (d, &i) in dst.iter_mut().zip(columns) {
         *d = row[i as usize];
@@ -103,9 +104,9 @@ fn copy_pixels<const L: usize>(row: &[f32], columns: &[u32], dst: &mut [f32]) {
 }
 
 /// Linear interpolation between the neighbours that `axes` holds for D, H and W.
-pub(crate) fn linear(operands: SpatialOperands<'_, f32>, axes: &[LinearAxis; 3]) {
+pub(crate) fn linear<E: Float>(operands: SpatialOperands<'_, E>, axes: &[LinearAxis; 3]) {
     let SpatialOperands { src, src_view, dst, dst_view } = operands;
-    let row_bytes = 4 * (dst_view.row_len() + 2 * src_view.row_len());
+    let row_bytes = size_of::<E>() * (dst_view.row_len() + 2 * src_view.row_len());
     dst_view.for_each_plane_part(
         dst,
         row_bytes,
@@ -139,18 +140,18 @@ enum RowBlend {
 }
 
 /// One row of a part, by linear interpolation.
-struct LinearRow<'a, 'p> {
-    src: &'a [f32],
+struct LinearRow<'a, 'p, E> {
+    src: &'a [E],
     /// Elements from one source pixel to the next.
     pixel: usize,
     blend: RowBlend,
     axis: &'a LinearAxis,
-    part: &'a mut PlanePart<'p, f32>,
+    part: &'a mut PlanePart<'p, E>,
     row: usize,
     scratch: &'a mut [f32],
 }
 
-impl Loop for LinearRow<'_, '_> {
+impl<E: Float> Loop for LinearRow<'_, '_, E> {
     type Out = ();
 
     #[inline(always)]
@@ -165,7 +166,7 @@ impl Loop for LinearRow<'_, '_> {
     }
 }
 
-impl LinearRow<'_, '_> {
+impl<E: Float> LinearRow<'_, '_, E> {
     /// Writes `lane_count` lanes from `lane` on, of all columns of the part.
     #[inline(always)]
     fn write_lanes(&mut self, lane: usize, lane_count: usize) {
@@ -218,7 +219,7 @@ impl LinearRow<'_, '_> {
         let out = &mut self.scratch[into..into + len];
         let row = |start: usize| &self.src[start + at..][..len];
         match self.blend {
-            RowBlend::One(start) => out.copy_from_slice(row(start)),
+            RowBlend::One(start) => widen(out, row(start)),
             RowBlend::Two([a, b], weights) => blend_two(out, row(a), row(b), weights),
             RowBlend::Four([a, b, c, d], inner, outer) => {
                 blend_four(out, [row(a), row(b), row(c), row(d)], inner, outer);
@@ -228,16 +229,21 @@ impl LinearRow<'_, '_> {
 }
 
 #[inline(always)]
-fn blend_two(out: &mut [f32], a: &[f32], b: &[f32], weights: [f32; 2]) {
+fn widen<A: Float, O: Float>(out: &mut [O], a: &[A]) {
+    out.iter_mut().zip(a).for_each(|(out, a)| *out = O::rounded(a.widen()));
+}
+
+#[inline(always)]
+fn blend_two<A: Float, O: Float>(out: &mut [O], a: &[A], b: &[A], weights: [f32; 2]) {
     let n = out.len();
     let (a, b) = (&a[..n], &b[..n]);
     for i in 0..n {
-        out[i] = blend(a[i], b[i], weights);
+        out[i] = O::rounded(blend(a[i], b[i], weights));
     }
 }
 
 #[inline(always)]
-fn blend_four(out: &mut [f32], rows: [&[f32]; 4], inner: [f32; 2], outer: [f32; 2]) {
+fn blend_four<A: Float>(out: &mut [f32], rows: [&[A]; 4], inner: [f32; 2], outer: [f32; 2]) {
     let n = out.len();
     let [a, b, c, d] = [&rows[0][..n], &rows[1][..n], &rows[2][..n], &rows[3][..n]];
     for i in 0..n {
@@ -246,20 +252,20 @@ fn blend_four(out: &mut [f32], rows: [&[f32]; 4], inner: [f32; 2], outer: [f32; 
 }
 
 #[inline(always)]
-fn blend(a: f32, b: f32, weights: [f32; 2]) -> f32 {
-    a * weights[0] + b * weights[1]
+fn blend<A: Float>(a: A, b: A, weights: [f32; 2]) -> f32 {
+    a.widen() * weights[0] + b.widen() * weights[1]
 }
 
 /// Blends `columns` along W into `lane_count` lanes from `lane` on, of the result columns `at`. The columns begin at source
 /// column `from` and are `pixel` elements apart.
 #[allow(clippy::too_many_arguments)]
 #[inline(always)]
-fn blend_columns(
-    part: &mut PlanePart<'_, f32>,
+fn blend_columns<A: Float, E: Float>(
+    part: &mut PlanePart<'_, E>,
     row: usize,
     axis: &LinearAxis,
     at: std::ops::Range<usize>,
-    columns: &[f32],
+    columns: &[A],
     from: usize,
     pixel: usize,
     lane: usize,
@@ -270,20 +276,21 @@ fn blend_columns(
     let LinearAxis::Interpolated(neighbours) = axis else {
         for i in at {
             let column = &columns[(i - from) * pixel + skip..][..lane_count];
-            part.elements(row, i..i + 1, lane..lane + lane_count).copy_from_slice(column);
+            widen(part.elements(row, i..i + 1, lane..lane + lane_count), column);
         }
         return;
     };
     if pixel == 1 {
         let dst = part.elements(row, at.clone(), 0..1);
         for (d, p) in dst.iter_mut().zip(&neighbours[at]) {
-            *d = blend(columns[p.low as usize - from], columns[p.high as usize - from], p.weights);
+            let [low, high] = [p.low, p.high].map(|i| columns[i as usize - from]);
+            *d = E::rounded(blend(low, high, p.weights));
         }
         return;
     }
     match lane_count {
-        8 if pixel == 8 => blend_pixels::<8>(part, row, neighbours, at, columns, from),
-        16 if pixel == 16 => blend_pixels::<16>(part, row, neighbours, at, columns, from),
+        8 if pixel == 8 => blend_pixels::<A, E, 8>(part, row, neighbours, at, columns, from),
+        16 if pixel == 16 => blend_pixels::<A, E, 16>(part, row, neighbours, at, columns, from),
         _ => {
             for i in at {
                 let p = neighbours[i];
@@ -297,12 +304,12 @@ fn blend_columns(
 
 /// As `blend_columns`, for pixels of `L` lanes.
 #[inline(always)]
-fn blend_pixels<const L: usize>(
-    part: &mut PlanePart<'_, f32>,
+fn blend_pixels<A: Float, E: Float, const L: usize>(
+    part: &mut PlanePart<'_, E>,
     row: usize,
     neighbours: &[Neighbours],
     at: std::ops::Range<usize>,
-    columns: &[f32],
+    columns: &[A],
     from: usize,
 ) {
     let columns = columns.as_chunks::<L>().0;
@@ -311,9 +318,9 @@ fn blend_pixels<const L: usize>(
         barrier();
         let (a, b) = (&columns[p.low as usize - from], &columns[p.high as usize - from]);
         // Through a local array, because the compiler does not know that `dst` does not overlap the columns.
-        let mut pixel = [0.0; L];
+        let mut pixel = [E::default(); L];
         for l in 0..L {
-            pixel[l] = blend(a[l], b[l], p.weights);
+            pixel[l] = E::rounded(blend(a[l], b[l], p.weights));
         }
         *dst = pixel;
     }

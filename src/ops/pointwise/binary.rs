@@ -10,6 +10,7 @@ use crate::dtype::DType;
 use crate::elementwise::{Comparison, Function, Inline, WithParams};
 use crate::error::Result;
 use crate::math;
+use crate::op::lookup::{DTypeTuple, OF_ONE};
 use crate::op::schema::{data, output_like, param, required_float};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::pointwise;
@@ -106,39 +107,37 @@ pointwise::unary_ops! {
     pub fn ge_scalar_into { Comparison::new(other as f32, |x, other| x >= other) }
 }
 
+/// The dtypes of `where`: a condition, and two operands in f32 or in bf16.
+const OF_WHERE: &[DTypeTuple] = &[
+    DTypeTuple { operands: &[], results: &[] },
+    DTypeTuple { operands: &[DType::U8, DType::BF16, DType::BF16], results: &[] },
+];
 static WHERE: Op = Op::new(
     &Schema::new(
         "where",
-        &[
-            data("condition").with_fixed_dtypes(&[DType::U8], "it is u8"),
-            data("a").with_fixed_dtypes(&[DType::F32], "it is f32"),
-            data("b").with_fixed_dtypes(&[DType::F32], "it is f32"),
-        ],
+        &[data("condition").with_fixed_dtypes(&[DType::U8], "it is u8"), data("a").f32(), data("b").f32()],
     )
     .with_outputs(&[output_like("dst", "a")])
     .elementwise(),
 )
-.with(&Kernel::rust(&run_where).on_both());
+.with(&Kernel::rust(&pointwise::run_where).with_dtypes(OF_WHERE).on_both());
+
 static ADD_CHANNEL: Op = Op::new(
     &Schema::new("add_channel", &[data("x").f32(), param("values").f32()])
         .dst_like_x()
         .elementwise()
         .post_op(|_| Some("add_channel".into())),
 )
-.with(&Kernel::rust(&run_add_channel).with_dtypes(crate::op::lookup::OF_ONE).on_both());
+.with(&Kernel::rust(&run_add_channel).with_dtypes(OF_ONE).on_both());
 static MUL_CHANNEL: Op = Op::new(
     &Schema::new("mul_channel", &[data("x").f32(), param("values").f32()])
         .dst_like_x()
         .elementwise()
         .post_op(|_| Some("mul_channel".into())),
 )
-.with(&Kernel::rust(&run_mul_channel).with_dtypes(crate::op::lookup::OF_ONE).on_both());
+.with(&Kernel::rust(&run_mul_channel).with_dtypes(OF_ONE).on_both());
 
 pub(crate) const OTHERS: &[&Op] = &[&WHERE, &ADD_CHANNEL, &MUL_CHANNEL];
-
-fn run_where(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
-    pointwise::run_where(args, results, |condition, a, b| if condition != 0 { a } else { b })
-}
 
 fn run_add_channel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     pointwise::run_with_channel_values(args, results, FormatRule::ElementWise, |x, v| x + v)
@@ -160,8 +159,8 @@ pointwise::pointwise_docs! {
     /// # Ok::<(), blocktensor::Error>(())
     /// ```
     => "Any three that broadcast, as in PyTorch. Blocked operands have the same rank.",
-    "`condition` u8, the dtype of comparison results; `a` and `b` f32.",
-    "`ShapeMismatch`, `DTypeMismatch`. Blocked: `RankMismatch` and `LayoutMismatch`.",
+    "`condition` u8, the dtype of comparison results; `a` and `b` both f32 or both bf16.",
+    "`ShapeMismatch`, `DTypeMismatch`, `UnsupportedDType`. Blocked: `RankMismatch` and `LayoutMismatch`.",
     pub fn where_<T: Operand>(condition: &T, a: &T, b: &T) -> Result<T> {
         let tensors = [condition, a, b].map(|t| Arg::Tensor(t.tensor_ref()));
         WHERE.call_one(&tensors)

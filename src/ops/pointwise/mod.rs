@@ -180,14 +180,18 @@ fn map_two<A: Element, O: Element>(
     Ok(recorded(args, || to, work)?)
 }
 
-/// The kernel of `where` for both keys: a function of a u8 and two f32 operands that broadcast against each other.
-pub(crate) fn run_where(
-    args: &Args<'_>,
-    results: &mut Results<'_>,
-    f: impl Fn(u8, f32, f32) -> f32 + Sync,
-) -> KernelResult {
+/// The kernel of `where` for both keys and both dtypes. All three operands broadcast against each other.
+pub(crate) fn run_where(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    match args.tensor(1)?.dtype() {
+        DType::BF16 => select::<bf16>(args, results),
+        _ => select::<f32>(args, results),
+    }
+}
+
+fn select<E: Element>(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let op = args.op();
-    let dst = broadcast_result::<f32, 3>(args, [args.tensor(0)?, args.tensor(1)?, args.tensor(2)?], results)?;
+    let f = |condition: u8, a: E, b: E| if condition != 0 { a } else { b };
+    let dst = broadcast_result::<E, 3>(args, [args.tensor(0)?, args.tensor(1)?, args.tensor(2)?], results)?;
     let to = layout_to_record(&dst);
     let work = || match dst {
         TensorMut::Strided(dst) => {

@@ -2,9 +2,13 @@
 
 pub use crate::kernels::resample::grid_coordinates::{GridMode, GridPadding};
 
+use half::bf16;
+
+use crate::dtype::{DType, Float};
 use crate::error::{Result, fail};
 use crate::kernels::resample::grid_sample::{self, Grid, Sampling};
-use crate::kernels::spatial;
+use crate::kernels::spatial::{self, SpatialOperands};
+use crate::op::lookup::OF_ONE;
 use crate::op::params::{Param, Params, params, with_params};
 use crate::op::schema::{Ranks, data, flag, plain, word};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
@@ -96,7 +100,7 @@ const ARGS: &[ArgSpec] = &with_params::<5>(
     GridSample::SPECS,
 );
 static GRID_SAMPLE: Op = Op::new(&Schema::new("grid_sample", ARGS).dst_like_x())
-    .with(&Kernel::rust(&run).needing_dense().on_both());
+    .with(&Kernel::rust(&run).with_dtypes(OF_ONE).needing_dense().on_both());
 
 pub(crate) const OPS: &[&Op] = &[&GRID_SAMPLE];
 
@@ -117,17 +121,36 @@ fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
         );
     }
     let output = check_grid(args, grid)?;
-    spatial::with_result(args, results, output, "blocktensor:grid_sample", |operands| {
-        let (strides, data) = (grid.strides(), grid.data::<f32>());
-        let strides = match *strides {
-            [n, h, w, coordinate] => [n, 0, h, w, coordinate],
-            [n, d, h, w, coordinate] => [n, d, h, w, coordinate],
-            _ => unreachable!("the grid has the rank of x"),
-        };
-        let sampling = Sampling { mode, padding, align_corners, is_volume };
-        grid_sample::grid_sample(operands, Grid { data, strides }, sampling);
-        Ok(())
-    })
+    let sampling = Sampling { mode, padding, align_corners, is_volume };
+    match args.tensor(0)?.dtype() {
+        DType::BF16 => sample::<bf16>(args, results, grid, output, sampling),
+        _ => sample::<f32>(args, results, grid, output, sampling),
+    }
+}
+
+fn sample<E: Float>(
+    args: &Args<'_>,
+    results: &mut Results<'_>,
+    grid: &StridedTensor,
+    output: &[usize],
+    sampling: Sampling,
+) -> KernelResult {
+    spatial::with_result(
+        args,
+        results,
+        output,
+        "blocktensor:grid_sample",
+        |operands: SpatialOperands<'_, E>| {
+            let (strides, data) = (grid.strides(), grid.data::<f32>());
+            let strides = match *strides {
+                [n, h, w, coordinate] => [n, 0, h, w, coordinate],
+                [n, d, h, w, coordinate] => [n, d, h, w, coordinate],
+                _ => unreachable!("the grid has the rank of x"),
+            };
+            grid_sample::grid_sample(operands, Grid { data, strides }, sampling);
+            Ok(())
+        },
+    )
 }
 
 /// Checks the grid, and returns the spatial sizes of the result.
@@ -194,7 +217,7 @@ fn check_grid<'a>(args: &Args<'_>, grid: &'a StridedTensor) -> Result<&'a [usize
 /// [N, OD, OH, OW, 3]: the result is [N, C, OD, OH, OW]. A size of 0 in the grid makes an empty result.
 ///
 /// # Dtypes
-/// f32. Interpolation counts coordinates in f64, `nearest` in f32 as PyTorch does, so that it takes the same pixel.
+/// `x` f32 or bf16, the grid f32. Interpolation counts coordinates in f64, `nearest` in f32 as PyTorch does, so that it takes the same pixel.
 ///
 /// # Layouts
 /// `x` strided: any; the result has the format that `x` suggests. `x` blocked: any block of channels; the result is in the

@@ -1,10 +1,14 @@
 //! Upsampling and downsampling: nearest neighbour and linear interpolation, to a size or by a scale.
 
+use half::bf16;
+
+use crate::dtype::{DType, Float};
 use crate::error::Result;
 use crate::kernels::resample::upsample;
 use crate::kernels::resample::upsample_geometry::{ResampleGeometry, SizeOrScale};
-use crate::kernels::spatial;
+use crate::kernels::spatial::{self, SpatialOperands};
 use crate::layout::dims::Dims;
+use crate::op::lookup::OF_ONE;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, flag, float, ints};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
@@ -91,13 +95,13 @@ const fn linear_args(spatial: usize) -> [ArgSpec; 7] {
 static LINEAR_ARGS: [[ArgSpec; 7]; 3] = [linear_args(1), linear_args(2), linear_args(3)];
 
 static UPSAMPLE_NEAREST: Op = Op::new(&Schema::new("upsample_nearest", NEAREST_ARGS).dst_like_x())
-    .with(&Kernel::rust(&run_nearest).needing_dense().on_both());
+    .with(&Kernel::rust(&run_nearest).with_dtypes(OF_ONE).needing_dense().on_both());
 static UPSAMPLE_LINEAR: Op = Op::new(&Schema::new("upsample_linear", &LINEAR_ARGS[0]).dst_like_x())
-    .with(&Kernel::rust(&run_linear::<1>).needing_dense().on_both());
+    .with(&Kernel::rust(&run_linear::<1>).with_dtypes(OF_ONE).needing_dense().on_both());
 static UPSAMPLE_BILINEAR: Op = Op::new(&Schema::new("upsample_bilinear", &LINEAR_ARGS[1]).dst_like_x())
-    .with(&Kernel::rust(&run_linear::<2>).needing_dense().on_both());
+    .with(&Kernel::rust(&run_linear::<2>).with_dtypes(OF_ONE).needing_dense().on_both());
 static UPSAMPLE_TRILINEAR: Op = Op::new(&Schema::new("upsample_trilinear", &LINEAR_ARGS[2]).dst_like_x())
-    .with(&Kernel::rust(&run_linear::<3>).needing_dense().on_both());
+    .with(&Kernel::rust(&run_linear::<3>).with_dtypes(OF_ONE).needing_dense().on_both());
 
 pub(crate) const OPS: &[&Op] =
     &[&UPSAMPLE_NEAREST, &UPSAMPLE_LINEAR, &UPSAMPLE_BILINEAR, &UPSAMPLE_TRILINEAR];
@@ -127,7 +131,14 @@ fn run_nearest_of_rank<const N: usize>(
         recompute_scale_factor: *recompute_scale_factor,
     };
     let g = ResampleGeometry::new(args.op(), input, to)?;
-    spatial::with_result(args, results, &g.output, IMPLEMENTATION, |operands| {
+    match args.tensor(0)?.dtype() {
+        DType::BF16 => nearest_of::<bf16>(args, results, &g),
+        _ => nearest_of::<f32>(args, results, &g),
+    }
+}
+
+fn nearest_of<E: Float>(args: &Args<'_>, results: &mut Results<'_>, g: &ResampleGeometry) -> KernelResult {
+    spatial::with_result(args, results, &g.output, IMPLEMENTATION, |operands: SpatialOperands<'_, E>| {
         upsample::nearest(operands, &g.nearest()?);
         Ok(())
     })
@@ -143,8 +154,20 @@ fn run_linear<const N: usize>(args: &Args<'_>, results: &mut Results<'_>) -> Ker
         recompute_scale_factor: p.recompute_scale_factor,
     };
     let g = ResampleGeometry::new(args.op(), input, to)?;
-    spatial::with_result(args, results, &g.output, IMPLEMENTATION, |operands| {
-        upsample::linear(operands, &g.linear(p.align_corners)?);
+    match args.tensor(0)?.dtype() {
+        DType::BF16 => linear_of::<bf16>(args, results, &g, p.align_corners),
+        _ => linear_of::<f32>(args, results, &g, p.align_corners),
+    }
+}
+
+fn linear_of<E: Float>(
+    args: &Args<'_>,
+    results: &mut Results<'_>,
+    g: &ResampleGeometry,
+    align_corners: bool,
+) -> KernelResult {
+    spatial::with_result(args, results, &g.output, IMPLEMENTATION, |operands: SpatialOperands<'_, E>| {
+        upsample::linear(operands, &g.linear(align_corners)?);
         Ok(())
     })
 }
@@ -167,7 +190,7 @@ fn run_linear<const N: usize>(args: &Args<'_>, results: &mut Results<'_>) -> Ker
 /// `x` [N, C, W], [N, C, H, W] or [N, C, D, H, W] with `N` spatial dimensions; inputs without a batch are not taken.
 ///
 /// # Dtypes
-/// f32.
+/// f32 and bf16.
 ///
 /// # Layouts
 /// Strided: any; the result has the format that `x` suggests. Blocked: any block of channels; the result is in the layout of
@@ -213,7 +236,7 @@ pub fn upsample_linear<T: Operand>(x: &T, params: &Resample<1>) -> Result<T> {
 /// `x` [N, C, H, W]; inputs without a batch are not taken.
 ///
 /// # Dtypes
-/// f32; coordinates are counted in f64.
+/// f32 and bf16; coordinates are counted in f64.
 ///
 /// # Layouts
 /// As [`upsample_nearest`].
