@@ -43,7 +43,7 @@ impl Precision {
 /// the network stay as they are.
 ///
 /// A convolution with constant weights is worth a cast of its source. Other nodes follow: they run in bf16 if all that they read is there
-/// in bf16 already.
+/// in bf16 already, and their results are none of the network's.
 pub(super) fn run(network: &mut Network, targets: &[Target], stop: &Stop) -> Result<()> {
     let nodes = std::mem::take(&mut network.nodes);
     let mut casting = Casting { network, others: HashMap::new() };
@@ -160,6 +160,10 @@ impl Casting<'_> {
             let known = tensor.constant.is_some() || self.others.contains_key(&id);
             known || tensor.dtype == DType::BF16 || !self.is_float(id)
         };
+        // The network's own results are f32: a cast before the node that makes them loses less than one after it.
+        if node.outputs.iter().any(|id| self.network.outputs.iter().any(|(_, of)| of == id)) {
+            return false;
+        }
         let computed = data().any(|id| self.is_float(id) && self.network.tensor(id).constant.is_none());
         results && computed && data().all(is_there) && self.takes_bf16(node, &is_data)
     }

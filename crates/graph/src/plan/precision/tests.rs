@@ -47,7 +47,7 @@ fn random_networks_in_bf16_are_near_those_in_f32_in_all_layouts() {
     assert_eq!(lowered > 40, has_bf16(), "{lowered}");
 }
 
-/// A stem, a pool without a kernel for bf16, a sum, a convolution whose weights are computed, and softmax.
+/// A stem, an op without a kernel for bf16, a product, a convolution whose weights are computed, and softmax.
 fn network() -> Graph {
     let mut graph = Graph::new();
     let x = graph.input("image", &[1.into(), 3.into(), 8.into(), 8.into()]).unwrap();
@@ -59,7 +59,7 @@ fn network() -> Graph {
     let w = weights(&mut graph, "w1", 16, 3);
     let x = graph.op("stem", "conv2d", &[("x", x), ("weights", w)], &padding).unwrap();
     let y = graph.op("active", "mish", &[("x", x)], &[]).unwrap();
-    let z = graph.op("norm", "local_response_norm", &[("x", y)], &[("size", 3i64.into())]).unwrap();
+    let z = graph.op("lines", "cumsum", &[("x", y)], &[("axis", 3i64.into())]).unwrap();
     let w = weights(&mut graph, "w2", 16, 16);
     let z = graph.op("conv", "conv2d", &[("x", z), ("weights", w)], &padding).unwrap();
     let z = graph.op("mish2", "mish", &[("x", z)], &[]).unwrap();
@@ -80,14 +80,11 @@ fn casts_stand_between_nodes_of_both_types_once_each() {
         assert_eq!((plan.precision(), casts.len()), (Precision::F32, 0));
         return;
     }
-    let expected = ["image to bf16", "active to f32", "norm to bf16", "sum to f32"];
+    let expected = ["image to bf16", "active to f32", "lines to bf16", "sum to f32"];
     assert_eq!(casts, expected, "{plan}");
-    assert_eq!(plan.in_f32(), [("norm", "local_response_norm"), ("softmax", "softmax")]);
+    assert_eq!(plan.in_f32(), [("lines", "cumsum"), ("softmax", "softmax")]);
     let text = plan.to_string();
-    assert!(
-        text.contains("precision: bf16\nin f32: norm (local_response_norm), softmax (softmax)\n"),
-        "{text}"
-    );
+    assert!(text.contains("precision: bf16\nin f32: lines (cumsum), softmax (softmax)\n"), "{text}");
     assert!(text.contains("stem: conv2d (image to bf16) -> [1, 16, 8, 8] bf16"), "{text}");
     // Each step loses no more than rounding to bf16, and casts from it nothing.
     let errors = plan.errors(&[&image]).unwrap();
