@@ -172,6 +172,16 @@ def identifier(name: str) -> str:
     return name + "_" if keyword.iskeyword(name) else name
 
 
+def dtypes_of(arg: dict) -> str:
+    """What the kernels of each key take for an operand, where the registry tells it; else what the schema says."""
+    told = {key: ", ".join(names) for key, names in arg.get("kernels", {}).items()}
+    if arg["dtypes"] == "any dtype" or not told:
+        return arg["dtypes"] or "f32"
+    if len(set(told.values())) == 1:
+        return next(iter(told.values()))
+    return "; ".join(f"{names} ({key})" for key, names in told.items())
+
+
 def function(schema: dict, comment: str) -> str:
     args, required = [], True
     for arg in schema["args"]:
@@ -219,7 +229,7 @@ def function(schema: dict, comment: str) -> str:
         ranks = [f"{a['name']}: {a['ranks'] or 'any rank'}" for a in schema["args"] if a["kind"] in ("tensor", "plain", "tensors")]
         doc += ["", f"{indent}Shapes:"] + wrapped("; ".join(ranks) + ".", indent + "    ")
     if "Dtypes" not in headings:
-        dtypes = [f"{a['name']}: {a['dtypes'] or 'f32'}" for a in schema["args"] if a["kind"] in ("tensor", "plain", "tensors")]
+        dtypes = [f"{a['name']}: {dtypes_of(a)}" for a in schema["args"] if a["kind"] in ("tensor", "plain", "tensors")]
         doc += ["", f"{indent}Dtypes:"] + wrapped("; ".join(dtypes) + ".", indent + "    ")
     if "Errors" not in headings:
         text = "`RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together; `UnsupportedDType`; `InvalidArgument`."

@@ -434,6 +434,35 @@ pub fn set_recycle_limit(bytes: usize) {
     }
 }
 
+/// Returns free result storage to the system, the largest first, until at most so many **bytes** are held. A program calls it after
+/// work that does not come back, such as measuring; [`set_recycle_limit`] says how much is kept from then on. Does nothing in a forked
+/// child.
+///
+/// ```
+/// blocktensor::trim_recycled(1 << 20);
+/// assert!(blocktensor::recycled_bytes() <= 1 << 20);
+/// ```
+pub fn trim_recycled(bytes: usize) {
+    if threads::forked() {
+        return;
+    }
+    let mut gone = Vec::new();
+    {
+        let mut bins = pool().lock();
+        while bins.held > bytes {
+            let Some((capacity, mut list)) = bins.free.pop_last() else { break };
+            bins.held -= capacity;
+            gone.extend(list.pop().map(|p| (p, capacity)));
+            if !list.is_empty() {
+                bins.free.insert(capacity, list);
+            }
+        }
+    }
+    for (p, capacity) in gone {
+        give_to_system(p.0, capacity);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -125,7 +125,7 @@ mod threads;
 mod weights_kind;
 
 pub use arena::Arena;
-pub use buffer::{ALIGN, DEFAULT_RECYCLE_LIMIT, recycled_bytes, set_recycle_limit};
+pub use buffer::{ALIGN, DEFAULT_RECYCLE_LIMIT, recycled_bytes, set_recycle_limit, trim_recycled};
 pub use build_info::{BuildInfo, EngineInfo, build_info};
 pub use dispatch::register;
 pub use dtype::{DType, Element};

@@ -15,6 +15,12 @@ use crate::simd::{self, Loop, MathLoop};
 pub(crate) trait Function<A, O>: Sync {
     /// The function's value, in the arithmetic of the loop.
     fn of<M: Arithmetic>(&self, a: A) -> O;
+
+    /// The same for an element of bf16 that was widened.
+    #[inline(always)]
+    fn of_widened<M: Arithmetic>(&self, a: A) -> O {
+        self.of::<M>(a)
+    }
 }
 
 impl<A, O, F: Fn(A) -> O + Sync> Function<A, O> for F {
@@ -60,6 +66,33 @@ impl MapResult for u8 {
     }
 }
 
+/// A comparison with a number. Beside elements of bf16 the number is rounded first, as in PyTorch: 0.1 equals the element that was made of
+/// 0.1.
+#[derive(Clone, Copy)]
+pub(crate) struct Comparison<F> {
+    compare: F,
+    number: f32,
+    rounded: f32,
+}
+
+impl<F: Fn(f32, f32) -> bool + Sync> Comparison<F> {
+    pub(crate) fn new(number: f32, compare: F) -> Comparison<F> {
+        Comparison { compare, number, rounded: math::widen(math::to_bf16(number)) }
+    }
+}
+
+impl<F: Fn(f32, f32) -> bool + Sync> Function<f32, u8> for Comparison<F> {
+    #[inline(always)]
+    fn of<M: Arithmetic>(&self, a: f32) -> u8 {
+        u8::from((self.compare)(a, self.number))
+    }
+
+    #[inline(always)]
+    fn of_widened<M: Arithmetic>(&self, a: f32) -> u8 {
+        u8::from((self.compare)(a, self.rounded))
+    }
+}
+
 /// A function of f32 for operands of bf16: they are widened, which is exact, and the result is rounded once.
 #[derive(Clone, Copy)]
 pub(crate) struct InBf16<F, O>(pub F, pub PhantomData<O>);
@@ -67,7 +100,7 @@ pub(crate) struct InBf16<F, O>(pub F, pub PhantomData<O>);
 impl<O: MapResult, F: Function<f32, O>> Function<bf16, O::InBf16> for InBf16<F, O> {
     #[inline(always)]
     fn of<M: Arithmetic>(&self, a: bf16) -> O::InBf16 {
-        self.0.of::<M>(math::widen(a)).in_bf16()
+        self.0.of_widened::<M>(math::widen(a)).in_bf16()
     }
 }
 

@@ -44,7 +44,8 @@ impl BoundOp {
         self.of_role(WeightsRole::Bias)
     }
 
-    /// The op that gives the same numbers with this dtype, [`to_dtype`](crate::ops::to_dtype).
+    /// The op that gives the same numbers with this dtype, [`to_dtype`](crate::ops::to_dtype). What is finite stays finite: numbers beyond
+    /// the dtype's range become its largest.
     ///
     /// ```
     /// use blocktensor::{BoundOp, DType};
@@ -54,7 +55,8 @@ impl BoundOp {
     /// ```
     pub fn cast(dtype: DType) -> BoundOp {
         let op = &crate::ops::TO_DTYPE;
-        BoundOp::of(op, &["x"], &[("dtype", dtype.name().into())]).expect("its own parameters")
+        BoundOp::of(op, &["x"], &[("dtype", dtype.name().into()), ("saturate", true.into())])
+            .expect("its own parameters")
     }
 
     /// Whether the op gives the same numbers with the dtype that a parameter names.

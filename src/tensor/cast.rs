@@ -67,24 +67,50 @@ halves! {
     f16, f16::to_f32, f16::from_f32: f32 u8 i8 i32;
 }
 
-/// Writes the numbers of `x` as the elements of a result.
-pub(crate) fn cast_to(op: &'static str, dst: &mut StridedTensor, x: &StridedTensor) -> Result<()> {
-    cast(op, dst.dtype(), TensorMut::Strided(dst), x)
+/// Writes the numbers of `x` as the elements of a result. With `saturate`, finite numbers beyond the range of bf16 or f16 become the
+/// largest of it.
+pub(crate) fn cast_to(
+    op: &'static str,
+    dst: &mut StridedTensor,
+    x: &StridedTensor,
+    saturate: bool,
+) -> Result<()> {
+    cast(op, dst.dtype(), TensorMut::Strided(dst), x, saturate)
 }
 
 /// As [`cast_to`], for tensors of one layout.
-pub(crate) fn cast_blocked_to(op: &'static str, dst: &mut BlockedTensor, x: &BlockedTensor) -> Result<()> {
+pub(crate) fn cast_blocked_to(
+    op: &'static str,
+    dst: &mut BlockedTensor,
+    x: &BlockedTensor,
+    saturate: bool,
+) -> Result<()> {
     // Zero is zero in every dtype, so the padding is converted with the rest.
     let elements = x.bytes() / x.dtype().size_bytes();
     let all = x.storage_view(op, Dims::from_slice(&[elements]))?;
-    cast(op, dst.dtype(), TensorMut::Blocked(dst), &all)
+    cast(op, dst.dtype(), TensorMut::Blocked(dst), &all, saturate)
 }
 
-fn cast(op: &'static str, to: DType, dst: TensorMut<'_>, x: &StridedTensor) -> Result<()> {
+/// A finite number within the range; an infinity or NaN as it is.
+#[inline(always)]
+fn within(x: f32, largest: f32) -> f32 {
+    let limited = math::clamp(x, -largest, largest);
+    if x.is_infinite() { x } else { limited }
+}
+
+fn cast(op: &'static str, to: DType, dst: TensorMut<'_>, x: &StridedTensor, saturate: bool) -> Result<()> {
     fn typed<A: Element + As<B>, B: Element>(
         op: &'static str,
         dst: TensorMut<'_>,
         x: &StridedTensor,
+    ) -> Result<()> {
+        mapped::<A, B>(op, dst, x, |a| a.cast())
+    }
+    fn mapped<A: Element, B: Element>(
+        op: &'static str,
+        dst: TensorMut<'_>,
+        x: &StridedTensor,
+        f: impl Fn(A) -> B + Sync,
     ) -> Result<()> {
         let to = match dst {
             TensorMut::Strided(t) => MapDestination::<B>::of_result(t),
@@ -94,7 +120,16 @@ fn cast(op: &'static str, to: DType, dst: TensorMut<'_>, x: &StridedTensor) -> R
             }
             TensorMut::Opaque(_) => unreachable!("a result of our own"),
         };
-        map1_to(op, to, x, |a: A| -> B { a.cast() })
+        map1_to(op, to, x, f)
+    }
+    match (x.dtype(), to) {
+        (DType::F32, DType::BF16) if saturate => {
+            return mapped(op, dst, x, |a| math::to_bf16(within(a, math::widen(bf16::MAX))));
+        }
+        (DType::F32, DType::F16) if saturate => {
+            return mapped(op, dst, x, |a| f16::from_f32(within(a, f32::from(f16::MAX))));
+        }
+        _ => {}
     }
     macro_rules! by_type {
         ($($from:ident $a:ty),*) => {
@@ -131,7 +166,7 @@ impl StridedTensor {
             return Ok(self.clone());
         }
         let mut dst = FormatRule::ElementWise.empty_result("to_dtype", &[self], &self.dims, dtype)?;
-        cast_to("to_dtype", &mut dst, self)?;
+        cast_to("to_dtype", &mut dst, self, false)?;
         Ok(dst)
     }
 }
@@ -146,7 +181,7 @@ impl BlockedTensor {
             return Ok(self.clone());
         }
         let mut dst = BlockedTensor::for_result("to_dtype", &self.dims, &self.layout, dtype)?;
-        cast_blocked_to("to_dtype", &mut dst, self)?;
+        cast_blocked_to("to_dtype", &mut dst, self, false)?;
         Ok(dst)
     }
 }

@@ -55,6 +55,16 @@ fn elementwise_ops_are_those_of_f32_rounded_once_in_every_layout() {
 }
 
 #[test]
+fn numbers_that_are_compared_are_rounded_first() {
+    let x = StridedTensor::from_slice(&[0.1f32, 1.0, 0.3], &[3]).unwrap().to_dtype(DType::BF16).unwrap();
+    let of = |y: Result<StridedTensor, Error>| y.unwrap().to_vec::<u8>().unwrap();
+    // PyTorch's answers.
+    assert_eq!(of(ops::eq_scalar(&x, 0.1)), [1, 0, 0]);
+    assert_eq!(of(ops::gt_scalar(&x, 0.1)), [0, 1, 1]);
+    assert_eq!(of(ops::le_scalar(&x, 0.3)), [1, 0, 1]);
+}
+
+#[test]
 fn a_mix_of_dtypes_is_refused_with_a_conversion() {
     let x = StridedTensor::full(&[1, 16, 2, 2], 1f32, MemoryFormat::Contiguous).unwrap();
     let e = ops::add(&x, &x.to_dtype(DType::BF16).unwrap()).unwrap_err();
@@ -88,6 +98,25 @@ fn casts_are_those_of_the_tensors_and_name_their_dtype() {
         let e = call("int8").unwrap_err();
         assert!(matches!(e, Error::InvalidArgument(_)) && e.to_string().contains("use f32, bf16"), "{e}");
     }
+}
+
+#[test]
+fn casts_that_saturate_keep_finite_numbers_finite() {
+    let data = [f32::MIN, f32::MAX, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 1.0, 65_519.0, 65_520.0];
+    let x: Tensor = StridedTensor::from_slice(&data, &[1, 8, 1]).unwrap().into();
+    let call = |dtype: &'static str, saturate: bool| {
+        let args: [(&str, Value); 3] =
+            [("x", x.clone().into()), ("dtype", dtype.into()), ("saturate", saturate.into())];
+        elements(&dispatch::call("to_dtype", &args).unwrap().remove(0))
+    };
+    for (dtype, largest) in [("bf16", bf16::MAX.to_f32()), ("f16", 65_504.0)] {
+        let (plain, within) = (call(dtype, false), call(dtype, true));
+        assert_eq!(plain[..4], [f32::NEG_INFINITY, f32::INFINITY, f32::INFINITY, f32::NEG_INFINITY]);
+        assert_eq!(within[..4], [-largest, largest, f32::INFINITY, f32::NEG_INFINITY]);
+        assert!(within[4].is_nan() && within[5] == 1.0);
+    }
+    assert_eq!(call("f16", true)[6..], [65_504.0, 65_504.0]);
+    assert_eq!(call("f16", false)[6..], [65_504.0, f32::INFINITY]);
 }
 
 /// A convolution in bf16: its problem, and its operands, which bf16 holds.

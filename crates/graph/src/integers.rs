@@ -362,8 +362,9 @@ impl Integers {
             }
             [a, b] => {
                 let divisor = |b: f64| if self.divides() && b == 0.0 { 1 } else { b as i64 };
-                // 32-bit integers are exact in f64; products are computed with 64 bits.
-                collect(a.iter().zip(b).map(|(&a, &b)| self.function.apply(a as i64, divisor(b)) as f64))?
+                // 32-bit integers are exact in f64. Products have up to 64 bits, of which f64 would lose the low ones.
+                let apply = |(&a, &b): (&f64, &f64)| self.function.apply(a as i64, divisor(b));
+                collect(a.iter().zip(b).map(apply).map(|value| self.of.wrap(value) as f64))?
             }
             [c, a, b] => collect((0..c.len()).map(|i| if c[i] != 0.0 { a[i] } else { b[i] }))?,
             _ => Vec::new(),
@@ -431,6 +432,17 @@ impl Operator for Integers {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn products_wrap_around_by_all_their_bits() {
+        let of = |values: &[i32]| StridedTensor::from_slice(values, &[values.len()]).unwrap();
+        let (a, b) = ([123_456_789, i32::MAX, 65_537, i32::MIN], [987_654_321, i32::MAX, 65_537, -3]);
+        let (function, node_op) = (IntegerFunction::Mul, "Mul".to_string());
+        let product = Integers { function, of: Integer::I32, node_op };
+        let got = product.compute(&[of(&a).tensor_ref(), of(&b).tensor_ref()]).unwrap();
+        let want: Vec<i32> = a.iter().zip(b).map(|(a, b)| a.wrapping_mul(b)).collect();
+        assert_eq!(got.to_vec::<i32>().unwrap(), want);
+    }
 
     #[test]
     fn values_that_are_errors_of_a_run_are_replaced_while_a_plan_is_made() {

@@ -1,6 +1,7 @@
 //! Ops that ONNX Runtime writes when it saves a model that it has optimised.
 
 use blocktensor_graph::Sizes;
+use blocktensor_onnx::{Attribute, HostModel, HostNode, HostValue, Importer};
 use rten_onnx::onnx::AttributeProto;
 
 use crate::support::{Model, assert_close, float, floats, int, ramp, word};
@@ -106,4 +107,32 @@ fn what_is_not_known_is_refused_by_name() {
     reads(refused("FusedConv", &both, vec![word("speed", "high")], ours), &["`speed` = \"high\""]);
     reads(refused("FusedConv", &both, vec![int("strides", 2)], ours), &["`strides` = 2"]);
     reads(refused("QuickGelu", &both, vec![], ours), &["number of inputs", "at most 1"]);
+}
+
+#[test]
+fn a_host_s_nodes_are_refused_by_the_same_texts() {
+    let refused = |op: &str, domain: &str| {
+        let value = |name: &str| HostValue { name: name.into(), data_type: 1, dims: Some(vec![2.into()]) };
+        let node = HostNode {
+            name: "n0".into(),
+            op_type: op.into(),
+            domain: domain.into(),
+            inputs: vec!["x".into()],
+            outputs: vec!["y".into()],
+            attributes: vec![("speed".into(), Attribute::Int(2))],
+        };
+        let (inputs, nodes, outputs) = (vec![value("x")], vec![node], vec![value("y")]);
+        let opsets = vec![(String::new(), 17), (domain.to_string(), 1)];
+        let model = HostModel { opsets, inputs, nodes, outputs, ..HostModel::default() };
+        let graph = Importer::new().from_host(model).expect("a graph");
+        graph.with_sizes(&Sizes::new()).expect_err("an error").to_string()
+    };
+    for (op, domain, part) in [
+        ("Conv", "com.microsoft.nchwc", "pass the model as it was before"),
+        ("QuickGelu", "com.microsoft", "`speed` = 2"),
+        ("Twice", "local", "if this is a function of the model"),
+    ] {
+        let text = refused(op, domain);
+        assert!(text.contains("n0") && text.contains(part), "{text}");
+    }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use blocktensor_graph::{Layouts, PlanOptions, Profiles, Sizes};
+use blocktensor_graph::{Layouts, PlanOptions, Precision, Profiles, Sizes};
 
 use crate::failure::{Failure, Result};
 
@@ -14,10 +14,11 @@ pub(crate) const NAME: &str = "BlocktensorExecutionProvider";
 pub(crate) const PREFIX: &str = "ep.blocktensorexecutionprovider.";
 
 /// An option: its name, and what it may be.
-const KNOWN: [(&str, &str); 10] = [
+const KNOWN: [(&str, &str); 11] = [
     ("threads", "a number of threads"),
     ("layouts", "measured, nchw, nhwc or blocked"),
     ("exact", "0 or 1"),
+    ("precision", "f32 or bf16"),
     ("profiles", "kept, measured or estimated"),
     ("weight_growth", "a number of 1 or more, such as 1.25"),
     ("sizes", "numbers for the model's sizes, such as `batch=1, height=224`; `;` divides several such lists"),
@@ -35,6 +36,8 @@ pub(crate) struct Options {
     pub(crate) layouts: Layouts,
     /// Whether convolutions keep to the direct algorithm.
     pub(crate) exact: bool,
+    /// The type in which ops compute that have kernels for it.
+    pub(crate) precision: Precision,
     /// Where the times of measured layouts come from.
     pub(crate) profiles: Profiles,
     /// How large packed weights may become, as a multiple of the plain ones; the library's own limit if `None`.
@@ -57,6 +60,7 @@ impl Default for Options {
             threads: None,
             layouts: Layouts::Measured,
             exact: false,
+            precision: Precision::F32,
             profiles: Profiles::Kept,
             weight_growth: None,
             sizes: vec![],
@@ -84,6 +88,10 @@ impl Options {
                     options.layouts = known.ok_or_else(refused)?;
                 }
                 "exact" => options.exact = switch(value).ok_or_else(refused)?,
+                "precision" => {
+                    let known = Precision::ALL.into_iter().find(|precision| precision.name() == value);
+                    options.precision = known.ok_or_else(refused)?;
+                }
                 "profiles" => {
                     options.profiles = match value {
                         "kept" => Profiles::Kept,
@@ -121,6 +129,7 @@ impl Options {
     /// How regions are planned, but for their sizes.
     pub(crate) fn planning(&self) -> PlanOptions {
         let mut options = PlanOptions::new(self.layouts).profiles(self.profiles.clone());
+        options = options.precision(self.precision);
         if self.exact {
             options = options.exact();
         }
@@ -136,6 +145,7 @@ impl Options {
         let set = [
             ("`layouts`", self.layouts != default.layouts),
             ("`exact`", self.exact != default.exact),
+            ("`precision`", self.precision != default.precision),
             ("`profiles`", self.profiles != default.profiles),
             ("`weight_growth`", self.weight_growth != default.weight_growth),
             ("`measure_new_shapes`", self.measure_new_shapes != default.measure_new_shapes),
@@ -157,7 +167,7 @@ impl Options {
 
     /// Whether planning runs kernels to time them.
     pub(crate) fn measures(&self) -> bool {
-        self.layouts == Layouts::Measured && self.profiles != Profiles::Estimated
+        self.planning().measures()
     }
 
     /// Runs `work` with the session's number of threads.
@@ -221,6 +231,7 @@ mod tests {
             ("threads", "2"),
             ("layouts", "nhwc"),
             ("exact", "1"),
+            ("precision", "bf16"),
             ("profiles", "estimated"),
             ("weight_growth", "2.5"),
             ("sizes", "n=1, h = 224;n=8,h=64"),
@@ -233,6 +244,7 @@ mod tests {
             threads: Some(2),
             layouts: Layouts::Nhwc,
             exact: true,
+            precision: Precision::Bf16,
             profiles: Profiles::Estimated,
             weight_growth: Some(2.5),
             sizes: vec![Sizes::new().with("n", 1).with("h", 224), Sizes::new().with("n", 8).with("h", 64)],
@@ -268,7 +280,7 @@ mod tests {
         let text = |options: &[(&str, &str)]| read(options).unwrap_err().text;
         let unknown = text(&[("thread", "2")]);
         assert!(
-            unknown.contains("`thread`") && unknown.contains("threads, layouts, exact, profiles"),
+            unknown.contains("`thread`") && unknown.contains("threads, layouts, exact, precision, profiles"),
             "{unknown}"
         );
         for (name, value) in [
@@ -276,6 +288,7 @@ mod tests {
             ("threads", "two"),
             ("layouts", "NCHW"),
             ("exact", "yes"),
+            ("precision", "bfloat16"),
             ("profiles", "offline"),
             ("weight_growth", "0.5"),
             ("weight_growth", "inf"),

@@ -1,8 +1,8 @@
 //! Ops by name, and what their schemas say.
 
 use blocktensor::dispatch::schema::{ArgSpec, Schema};
-use blocktensor::dispatch::{self, Arg, ArgKind, DispatchKey, Value};
-use blocktensor::{Operand, Tensor, TensorRef};
+use blocktensor::dispatch::{self, Arg, ArgKind, DispatchKey, Engine, Op, Value};
+use blocktensor::{DType, Operand, Tensor, TensorRef};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
@@ -139,6 +139,28 @@ fn kind(spec: &ArgSpec) -> &'static str {
     }
 }
 
+const OURS: [DispatchKey; 2] = [DispatchKey::STRIDED, DispatchKey::BLOCKED];
+
+/// For each key that has kernels of ours, the dtypes that they take for a tensor argument, also those that this machine has no
+/// instructions for.
+fn kernels<'py>(py: Python<'py>, op: &Op, arg: &str) -> PyResult<Bound<'py, PyDict>> {
+    let all = PyDict::new(py);
+    for key in OURS {
+        let mut names: Vec<&str> = Vec::new();
+        for (_, kernel) in op.implementations().filter(|(of, k)| *of == key && k.engine != Engine::Other) {
+            for dtype in kernel.dtypes_of(op.schema(), arg).unwrap_or(DType::ALL.to_vec()) {
+                if !names.contains(&dtype.name()) {
+                    names.push(dtype.name());
+                }
+            }
+        }
+        if !names.is_empty() {
+            all.set_item(key.name(), names)?;
+        }
+    }
+    Ok(all)
+}
+
 /// The schemas of all ops: what the functions of `blocktensor.ops` are generated from.
 #[pyfunction]
 pub(crate) fn schemas(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
@@ -162,6 +184,9 @@ pub(crate) fn schemas(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
                 _ => py.None().into_bound(py),
             };
             arg.set_item("default", default)?;
+            if spec.kind.is_tensor() {
+                arg.set_item("kernels", kernels(py, op, spec.name)?)?;
+            }
             args.append(arg)?;
         }
         let entry = PyDict::new(py);
@@ -170,8 +195,7 @@ pub(crate) fn schemas(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
         let outputs: Vec<(&str, String, bool)> =
             schema.outputs.iter().map(|o| (o.name, o.to_string(), o.is_list)).collect();
         entry.set_item("outputs", outputs)?;
-        let ours = [DispatchKey::STRIDED, DispatchKey::BLOCKED];
-        let keys: Vec<&str> = ours.iter().filter(|k| op.kernel(**k).is_some()).map(|k| k.name()).collect();
+        let keys: Vec<&str> = OURS.iter().filter(|k| op.kernel(**k).is_some()).map(|k| k.name()).collect();
         entry.set_item("keys", keys)?;
         all.append(entry)?;
     }

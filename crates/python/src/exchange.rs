@@ -154,8 +154,13 @@ fn not_exported(op: &'static str, argument: &str, x: &Bound<'_, PyAny>, e: PyErr
     }
     let got = format!("a tensor that its library does not export ({})", text_of(py, e));
     let rule = "it is shared by its `__dlpack__`";
-    let remedy = "pass a copy of it in the machine's own number format: `numpy.array(x, \"float32\")`, or of torch \
-                  `x.detach().clone()`";
+    // Whole numbers stay so: f32 would round the large ones.
+    let kind = x.getattr("dtype").and_then(|dtype| dtype.getattr("kind")?.extract::<String>());
+    let number = if kind.is_ok_and(|kind| kind == "i" || kind == "u") { "int32" } else { "float32" };
+    let remedy = format!(
+        "pass a copy of it in the machine's own number format: `numpy.array(x, \"{number}\")`, or of torch \
+         `x.detach().clone()`"
+    );
     Error::DlpackUnsupported(Complaint::new(op, argument.to_string(), got, rule, remedy)).into()
 }
 

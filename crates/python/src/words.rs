@@ -64,6 +64,8 @@ impl Door for Words {
             Call::Contiguous => ".contiguous()` or, of an array of numpy, `numpy.ascontiguousarray(x)",
             Call::Copy => "copy.deepcopy",
             // As above.
+            // numpy has no bfloat16.
+            Call::ToDType(dtype @ "bf16") => return format!(".to_dtype(\"{dtype}\")"),
             Call::ToDType(dtype) => {
                 let name = foreign_name(dtype);
                 return format!(".to_dtype(\"{dtype}\")` or, of an array of numpy, `.astype(\"{name}\")");

@@ -87,7 +87,7 @@ def test_inputs_of_other_dtypes_and_orders():
 @pytest.mark.parametrize(
     "options, words",
     [
-        ({"partal": True}, "got `partal`, but the options of the backend `blocktensor` are `partial`, `reorders`, `layouts`, "),
+        ({"partal": True}, "got `partal`, but the options of the backend `blocktensor` are `reorders`, `partial`, `layouts`, "),
         ({"partial": 3}, "argument `partial`: got 3, but it is True or False"),
         ({"threads": -1}, "argument `threads`: got -1"),
         ({"exact": 1}, "argument `exact`: got 1"),
@@ -212,6 +212,15 @@ def test_autocast_and_control_flow_are_refused():
             fast(X)
         fast(X)
 
+    # A plan in bf16 has no other remedy.
+    halves = torch.compile(Net().eval(), backend="blocktensor", options={"precision": "bf16", "layouts": "nhwc"})
+    for one, code in ((fast, 'options={"precision": "bf16"}'), (halves, None)):
+        with torch.autocast("cpu"), pytest.raises(bt.UnsupportedOp, match="the option `precision` alone says") as e:
+            one(X)
+        assert "f32" not in str(e.value)
+        assert re.findall("`(options=.*?)`", e.value.remedy) == ([code] if code else [])
+    halves(X)
+
     def branches(x):
         return torch.cond(x.sum() > 0, lambda x: x * 2, lambda x: x * 3, (x,))
 
@@ -223,6 +232,30 @@ def test_autocast_and_control_flow_are_refused():
 
     with pytest.raises(bt.UnsupportedOp, match=r"`torch.func` \(`vmap`"):
         compiled(rows)(X)
+
+
+CHOICES = {
+    "masked_fill": lambda x, mask: F.relu(x).masked_fill(mask, -1.0),
+    "where": lambda x, mask: torch.where(mask, F.relu(x), 2.0),
+    "not": lambda x, mask: F.relu(x) * ~mask,
+}
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_the_remedy_for_a_mask_as_an_input_works(name):
+    mask = X > 0
+
+    def chosen(x, mask):
+        return CHOICES[name](x, mask)
+
+    with pytest.raises(bt.UnsupportedOp, match="the input `mask` is torch.bool") as e:
+        compiled(chosen)(X, mask)
+    ((_, _, reason),) = e.value.missing
+    passed, written = re.findall("`(mask[^`]+)`", reason)
+    code = {"CHOICES": CHOICES, "name": name}
+    # The argument, and what is written in the compiled code.
+    fast = compiled(eval(f"lambda x, mask: CHOICES[name](x, {written})", code))
+    close(fast(X, eval(passed, {"mask": mask})), CHOICES[name](X, mask))
 
 
 def test_a_setting_that_hides_replaced_parameters_is_refused():

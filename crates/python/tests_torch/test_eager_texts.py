@@ -67,3 +67,64 @@ def test_kinds_of_errors_have_names_for_readers():
         with pytest.raises(bt.UnsupportedOp) as e:
             call()
         assert isinstance(e.value, also) and not type(e.value).__name__.startswith("_")
+
+
+COMPOSED = {
+    "floor_divide": lambda x: x // 0.3,
+    "remainder": lambda x: torch.remainder(x, 0.3),
+    "__mod__": lambda x: x % 0.3,
+    "fmod": lambda x: torch.fmod(x, 0.3),
+    "expm1": lambda x: x.expm1(),
+}
+
+
+@pytest.mark.parametrize("name", COMPOSED)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.int8])
+def test_what_no_op_is_for_is_refused_alike_in_all_dtypes(name, dtype):
+    x = E((X * 3).to(dtype))
+    with pytest.raises(bt.UnsupportedOp, match="no op of blocktensor is for it") as e:
+        COMPOSED[name](x)
+    assert e.value.op == name and "treespec" not in str(e.value)
+    inside, back = re.findall(r"`([^`]+)`", e.value.remedy)
+    wanted = COMPOSED[name](x.torch())
+    made = eval(back, {"EagerTensor": E, "y": COMPOSED[name](eval(inside, {"x": x}))})
+    torch.testing.assert_close(made.torch(), wanted, equal_nan=True)
+
+
+@pytest.mark.parametrize("call", [torch.tril, torch.triu, lambda x, d: x.clone().tril_(d), lambda x, d: x.triu(diagonal=d)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.int8, torch.int32, torch.uint8])
+def test_triangles_are_of_every_dtype(call, dtype):
+    x = (X[0, :, :3] * 3).to(dtype)
+    for d in (0, 1, -2):
+        assert torch.equal(call(E(x), d).torch(), call(x, d))
+    mask = E(x) > 0 if dtype in (torch.float32, torch.bfloat16) else None
+    if mask is not None:
+        assert torch.equal(mask.tril().torch().bool(), (x > 0).tril())
+
+
+def test_a_blocked_triangle_is_refused_by_its_name():
+    with pytest.raises(bt.UnsupportedOp, match="op `tril` has no kernel for dispatch key `blocked`") as e:
+        E(X).to_blocked().tril()
+    assert e.value.op == "tril"
+    assert torch.equal(E(X).to_blocked().to_strided().tril().torch(), X.tril())
+
+
+PARTS = {
+    "threshold": lambda x: F.threshold(x, 0.1, 0.2),
+    "hardshrink": F.hardshrink,
+    "masked_fill": lambda x: x.masked_fill(E(X) > 0, 1.0),
+    "logsumexp": lambda x: x.logsumexp(1),
+    "exp2": torch.exp2,
+    "std": lambda x: x.std(),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_a_dtype_that_a_part_of_a_call_does_not_take_is_told_of_the_call(name, dtype):
+    x = E(X.to(dtype))
+    with pytest.raises((bt.DTypeMismatch, bt.UnsupportedDType), match=f"op `{name}` of PyTorch on .* in its op `") as e:
+        PARTS[name](x)
+    assert e.value.op == name and str(e.value).endswith(e.value.remedy)
+    (code,) = re.findall(r"`([^`]+)`", e.value.remedy)
+    assert PARTS[name](eval(code, {"x": x})).dtype == torch.float32

@@ -183,3 +183,67 @@ def test_a_swapped_model_is_not_recorded(record):
     for model in (nn.Sequential(nn.Conv2d(3, 8, 3)), nn.Conv2d(3, 8, 3)):
         with pytest.raises(bt.UnsupportedOp, match="a swapped model is for eager tensors; export or script the model itself"):
             record(btt.swap(model.eval()), torch.randn(1, 3, 8, 8))
+
+
+def computes_bf16():
+    """Whether the build and the machine have bf16 kernels for convolutions."""
+    x = torch.randn(1, 16, 4, 4).bfloat16().to(memory_format=torch.channels_last)
+    try:
+        F.conv2d(E(x), torch.randn(16, 16, 1, 1).bfloat16())
+    except bt.UnsupportedOp:
+        return False
+    return True
+
+
+KINDS = {"conv2d": nn.Conv2d, "conv_transpose2d": nn.ConvTranspose2d}
+
+
+@pytest.mark.parametrize("blocked", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_weights_of_another_dtype_than_the_input_are_an_error(kind, blocked):
+    conv, x = KINDS[kind](16, 16, 3, bias=False).eval(), torch.randn(1, 16, 8, 8).to(memory_format=torch.channels_last)
+    with torch.no_grad():
+        for weights, source in ((torch.float32, torch.bfloat16), (torch.bfloat16, torch.float32)):
+            model, given = copy.deepcopy(conv).to(weights), E(x.to(source))
+            with pytest.raises(RuntimeError):
+                model(x.to(source))
+            with pytest.raises(bt.DTypeMismatch) as unswapped:
+                model(given)
+            given = given.to_blocked() if blocked else given
+            with pytest.raises(bt.DTypeMismatch) as e:
+                btt.swap(model)(given)
+            # The same text, up to the remedy.
+            told = str(unswapped.value).removesuffix(unswapped.value.remedy)
+            assert str(e.value).removesuffix(e.value.remedy) == (told.replace("strided", "blocked") if blocked else told)
+            assert e.value.op == kind == unswapped.value.op and ".to_dtype" not in e.value.remedy
+            first, second = re.findall(r"`([^`]+)`", e.value.remedy)
+            swapped, converted = eval(first, {"model": copy.deepcopy(model)}), eval(second, {"x": given})
+            assert swapped.weight.dtype == given.dtype and converted.dtype == weights
+            if computes_bf16():
+                assert btt.swap(swapped)(given).dtype == source and btt.swap(model)(converted).dtype == weights
+
+
+def test_a_bias_of_another_dtype_than_the_weights_is_an_error():
+    conv, x = nn.Conv2d(16, 16, 3).eval(), torch.randn(1, 16, 8, 8)
+    conv.bias.data = conv.bias.data.bfloat16()
+    with torch.no_grad():
+        for call in (conv, btt.swap(conv)):
+            with pytest.raises(bt.UnsupportedDType, match="argument `bias`"):
+                call(E(x))
+
+
+@pytest.mark.parametrize("hook", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_bias_in_bf16_is_added(kind, hook):
+    if not computes_bf16():
+        pytest.skip("no bf16 kernels")
+    conv = KINDS[kind](16, 16, 3).bfloat16().eval()
+    model, x = nn.Sequential(hooked(conv) if hook else conv, nn.ReLU()).eval(), torch.randn(1, 16, 8, 8).bfloat16()
+    given = E(x.to(memory_format=torch.channels_last))
+    with torch.no_grad():
+        wanted = model(x)
+        # A hook is for the unpacked one; the engine has no blocked transposed one in bf16 with a bias.
+        for source in (given, given.to_blocked()) if kind == "conv2d" and not hook else (given,):
+            made = btt.swap(model)(source)
+            assert made.dtype == torch.bfloat16
+            torch.testing.assert_close(made.to_strided().torch().contiguous(), wanted, atol=2e-2, rtol=2e-2)

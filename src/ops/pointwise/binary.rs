@@ -7,7 +7,7 @@
 //! second operand beside a blocked one.)
 
 use crate::dtype::DType;
-use crate::elementwise::{Function, Inline, WithParams};
+use crate::elementwise::{Comparison, Function, Inline, WithParams};
 use crate::error::Result;
 use crate::math;
 use crate::op::lookup::{DTypeTuple, OF_ONE};
@@ -87,24 +87,24 @@ pointwise::unary_ops! {
     /// `x` to the power of `other`, as `torch.pow` with a number.
     pub fn pow_scalar(x, other: f64 => required_float("other")) -> f32,
     pub fn pow_scalar_into { WithParams(pow_number, other as f32) }
-    /// 1 where `x == other`, else 0, as `torch.eq` with a number.
+    /// 1 where `x == other`, else 0, as `torch.eq` with a number. Beside bf16, `other` is rounded first in this and the other comparisons.
     pub fn eq_scalar(x, other: f64 => required_float("other")) -> u8,
-    pub fn eq_scalar_into { let other = other as f32; move |x| u8::from(x == other) }
+    pub fn eq_scalar_into { Comparison::new(other as f32, |x, other| x == other) }
     /// 1 where `x != other`, else 0, as `torch.ne` with a number.
     pub fn ne_scalar(x, other: f64 => required_float("other")) -> u8,
-    pub fn ne_scalar_into { let other = other as f32; move |x| u8::from(x != other) }
+    pub fn ne_scalar_into { Comparison::new(other as f32, |x, other| x != other) }
     /// 1 where `x < other`, else 0, as `torch.lt` with a number.
     pub fn lt_scalar(x, other: f64 => required_float("other")) -> u8,
-    pub fn lt_scalar_into { let other = other as f32; move |x| u8::from(x < other) }
+    pub fn lt_scalar_into { Comparison::new(other as f32, |x, other| x < other) }
     /// 1 where `x <= other`, else 0, as `torch.le` with a number.
     pub fn le_scalar(x, other: f64 => required_float("other")) -> u8,
-    pub fn le_scalar_into { let other = other as f32; move |x| u8::from(x <= other) }
+    pub fn le_scalar_into { Comparison::new(other as f32, |x, other| x <= other) }
     /// 1 where `x > other`, else 0, as `torch.gt` with a number.
     pub fn gt_scalar(x, other: f64 => required_float("other")) -> u8,
-    pub fn gt_scalar_into { let other = other as f32; move |x| u8::from(x > other) }
+    pub fn gt_scalar_into { Comparison::new(other as f32, |x, other| x > other) }
     /// 1 where `x >= other`, else 0, as `torch.ge` with a number.
     pub fn ge_scalar(x, other: f64 => required_float("other")) -> u8,
-    pub fn ge_scalar_into { let other = other as f32; move |x| u8::from(x >= other) }
+    pub fn ge_scalar_into { Comparison::new(other as f32, |x, other| x >= other) }
 }
 
 /// The dtypes of `where`: a condition, and two operands in f32 or in bf16.

@@ -3,7 +3,7 @@
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::op::params::{Param, Params, params, with_params};
-use crate::op::schema::{data, output_stated, word};
+use crate::op::schema::{data, flag, output_stated, word};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::EACH_DTYPE;
 use crate::ops::pointwise::recorded;
@@ -24,10 +24,11 @@ params! {
     /// Parameters of `to_dtype`.
     struct ToDType {
         dtype: DType => word("dtype", "f32"),
+        saturate: bool => flag("saturate", false),
     }
 }
 
-const ARGS: &[ArgSpec] = &with_params::<2>(&[data("x").any_dtype()], ToDType::SPECS);
+const ARGS: &[ArgSpec] = &with_params::<3>(&[data("x").any_dtype()], ToDType::SPECS);
 pub(crate) static TO_DTYPE: Op =
     Op::new(&Schema::new("to_dtype", ARGS).with_outputs(&[output_stated("dst", "dtype")]).elementwise())
         .with(&Kernel::rust(&run).with_dtypes(EACH_DTYPE).on_both());
@@ -39,6 +40,7 @@ pub(crate) const OPS: &[&Op] = &[&TO_DTYPE];
 /// To bf16 and f16: round to nearest, ties to even (from s32 by way of f32). From floating point to integers: towards zero; numbers
 /// outside the range are clamped and NaN becomes 0 (PyTorch leaves both undefined). From integer to integer: the low bits. A tensor
 /// that has the dtype is copied; [`StridedTensor::to_dtype`](crate::StridedTensor::to_dtype) returns it as it is.
+/// In a call by name with `saturate`, finite numbers beyond the range of bf16 or f16 become its largest; else they become infinite.
 ///
 /// ```
 /// use blocktensor::{DType, StridedTensor, ops};
@@ -61,20 +63,20 @@ pub(crate) const OPS: &[&Op] = &[&TO_DTYPE];
 /// `InvalidArgument` for a name of no dtype.
 #[track_caller]
 pub fn to_dtype<T: Operand>(x: &T, dtype: DType) -> Result<T> {
-    TO_DTYPE.call_with(&[Arg::Tensor(x.tensor_ref())], &ToDType { dtype })
+    TO_DTYPE.call_with(&[Arg::Tensor(x.tensor_ref())], &ToDType { dtype, saturate: false })
 }
 
 fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
-    let (op, ToDType { dtype }) = (args.op(), ToDType::read(args)?);
+    let (op, ToDType { dtype, saturate }) = (args.op(), ToDType::read(args)?);
     match args.tensor(0)? {
         TensorRef::Strided(x) => {
             let dst = results.in_any_strides(FormatRule::ElementWise, &[x], x.dims(), dtype)?;
             let to = dst.format_name();
-            Ok(recorded(args, || to, || cast_to(op, dst, x))?)
+            Ok(recorded(args, || to, || cast_to(op, dst, x, saturate))?)
         }
         TensorRef::Blocked(x) => {
             let dst = results.blocked(x.dims(), x.layout(), dtype)?;
-            Ok(recorded(args, || x.layout().to_string(), || cast_blocked_to(op, dst, x))?)
+            Ok(recorded(args, || x.layout().to_string(), || cast_blocked_to(op, dst, x, saturate))?)
         }
         TensorRef::Opaque(_) => unreachable!("the kernel is registered for strided and blocked tensors"),
     }

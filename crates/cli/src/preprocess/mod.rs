@@ -1,6 +1,7 @@
 //! Pictures as a model's input.
 
 mod fields;
+mod jpeg;
 
 use std::path::Path;
 use std::str::FromStr;
@@ -225,7 +226,7 @@ impl Preprocess {
                 let scaled = |length: u32| (u64::from(length) * u64::from(side) / shorter).max(1);
                 let (width, height) = (scaled(picture.width()), scaled(picture.height()));
                 if width.max(height) > 20 * u64::from(side) {
-                    return Err("it is more than 20 times as long as wide; crop it first".to_string());
+                    return Err("it is more than 20 times as long as wide; crop the file, or pass both sides with --resize HxW".to_string());
                 }
                 resized(&picture, height as u32, width as u32)?
             }
@@ -310,8 +311,11 @@ fn grey([r, g, b]: [u8; 3]) -> u8 {
 
 fn decode(path: &Path) -> Result<DynamicImage, String> {
     files::check(path)?;
-    let file = std::fs::File::open(path).map_err(|e| format!("{e}; check the path"))?;
-    let reader = image::ImageReader::new(std::io::BufReader::new(file)).with_guessed_format();
+    let content = std::fs::read(path).map_err(|e| format!("{e}; check the path"))?;
+    if jpeg::is_cut(&content) {
+        return Err("it ends before the end of its image; pass a whole PNG or JPEG file".to_string());
+    }
+    let reader = image::ImageReader::new(std::io::Cursor::new(content)).with_guessed_format();
     let picture = reader.map_err(|e| format!("{e}; check the file"))?.decode();
     let picture = picture.map_err(|e| {
         let what = match e {

@@ -206,11 +206,7 @@ impl Graph {
         let mut network = self.expanded(&options.sizes, &options.stop)?;
         let reports = passes::run(&mut network, &options.off, &options.stop)?;
         if options.precision == Precision::Bf16 {
-            let targets = match options.layouts {
-                Layouts::Measured => measured::targets(),
-                layouts => vec![target_of(layouts), Target::RowMajor],
-            };
-            precision::run(&mut network, &targets, &options.stop)?;
+            precision::run(&mut network, &targets_of(options.layouts), &options.stop)?;
         }
         let input_types = self.inputs().map(|(_, of, _)| of).collect();
         let output_types = network.output_types.clone();
@@ -230,6 +226,14 @@ fn target_of(layouts: Layouts) -> Target {
         Layouts::Nhwc => Target::ChannelsLast,
         Layouts::Blocked => Target::Native,
         Layouts::Nchw | Layouts::Measured => Target::RowMajor,
+    }
+}
+
+/// The orders that nodes of such a plan may run in.
+fn targets_of(layouts: Layouts) -> Vec<Target> {
+    match layouts {
+        Layouts::Measured => measured::targets(),
+        layouts => vec![target_of(layouts), Target::RowMajor],
     }
 }
 

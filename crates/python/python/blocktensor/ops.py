@@ -161,7 +161,7 @@ def abs(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -192,7 +192,7 @@ def adaptive_avg_pool1d(
         As `adaptive_avg_pool2d`.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Keys: strided, blocked.
 
@@ -220,7 +220,7 @@ def adaptive_avg_pool2d(
         size of 0 makes an empty result.
 
     Dtypes:
-        f32; windows of more than 64 elements are summed in f64.
+        f32 and bf16; windows of more than 64 elements are summed in f64, others in f32.
 
     Errors:
         `RankMismatch`; `InvalidArgument` for an `x` without channels or pixels; `Overflow`, `OutOfMemory`,
@@ -251,7 +251,7 @@ def adaptive_avg_pool3d(
         As `adaptive_avg_pool2d`.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Keys: strided, blocked.
 
@@ -276,7 +276,7 @@ def adaptive_max_pool1d(
         As `adaptive_avg_pool1d`, whose windows it has.
 
     Dtypes:
-        f32.
+        f32 and bf16.
 
     Errors:
         As `adaptive_avg_pool2d`.
@@ -304,7 +304,7 @@ def adaptive_max_pool2d(
         As `adaptive_avg_pool2d`, whose windows it has.
 
     Dtypes:
-        f32.
+        f32 and bf16.
 
     Errors:
         As `adaptive_avg_pool2d`.
@@ -332,7 +332,7 @@ def adaptive_max_pool3d(
         As `adaptive_avg_pool3d`, whose windows it has.
 
     Dtypes:
-        f32.
+        f32 and bf16.
 
     Errors:
         As `adaptive_avg_pool2d`.
@@ -359,7 +359,7 @@ def add(
         a: any rank; b: any rank.
 
     Dtypes:
-        a: f32; b: f32.
+        a: f32, bf16; b: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -388,7 +388,7 @@ def add_channel(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -417,7 +417,7 @@ def add_scalar(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -447,7 +447,7 @@ def amax(
         As `sum`.
 
     Dtypes:
-        f32.
+        f32 and bf16.
 
     Errors:
         As `sum`, and `InvalidArgument` for a largest of no elements.
@@ -476,7 +476,7 @@ def amin(
         As `sum`.
 
     Dtypes:
-        f32.
+        f32 and bf16.
 
     Errors:
         As `sum`, and `InvalidArgument` for a smallest of no elements.
@@ -543,7 +543,7 @@ def avg_pool1d(
         As `avg_pool2d`.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Keys: strided, blocked.
 
@@ -575,7 +575,7 @@ def avg_pool2d(
         paddings - kernel) / stride) + 1`.
 
     Dtypes:
-        f32, summed in f32, from 65 elements on in f64.
+        f32 and bf16, summed in f32, from 65 elements on in f64.
 
     Errors:
         As `max_pool2d`.
@@ -609,7 +609,7 @@ def avg_pool3d(
         As `avg_pool2d`.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Keys: strided, blocked.
 
@@ -639,7 +639,7 @@ def batch_norm(
         `x`.
 
     Dtypes:
-        f32.
+        `x` f32 or bf16; the parameters f32.
 
     Errors:
         `ShapeMismatch` for a parameter that does not have C values; `InvalidArgument` if variance + eps is
@@ -682,7 +682,7 @@ def batch_norm_train(
         this order.
 
     Dtypes:
-        f32.
+        `x` f32 or bf16; the parameters f32.
 
     Errors:
         `ShapeMismatch` for a parameter that does not have C values; `InvalidArgument` for an eps that is NaN
@@ -742,7 +742,7 @@ def ceil(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -771,7 +771,7 @@ def celu(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -858,7 +858,7 @@ def clamp(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -899,7 +899,7 @@ def conv1d(
         As `conv2d`.
 
     Dtypes:
-        x: f32; weights: f32.
+        x: f32, bf16; weights: f32, bf16.
 
     Keys: strided, blocked.
 
@@ -985,7 +985,7 @@ def conv3d(
         As `conv2d`.
 
     Dtypes:
-        x: f32; weights: f32.
+        x: f32, bf16; weights: f32, bf16.
 
     Keys: strided, blocked.
 
@@ -1027,7 +1027,7 @@ def conv_transpose1d(
         As `conv_transpose2d`.
 
     Dtypes:
-        x: f32; weights: f32.
+        x: f32, bf16; weights: f32, bf16.
 
     Keys: strided, blocked.
 
@@ -1118,7 +1118,7 @@ def conv_transpose3d(
         As `conv_transpose2d`.
 
     Dtypes:
-        x: f32; weights: f32.
+        x: f32, bf16; weights: f32, bf16.
 
     Keys: strided, blocked.
 
@@ -1145,7 +1145,7 @@ def cos(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -1200,7 +1200,7 @@ def div(
         a: any rank; b: any rank.
 
     Dtypes:
-        a: f32; b: f32.
+        a: f32, bf16; b: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -1229,7 +1229,7 @@ def div_scalar(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -1287,7 +1287,7 @@ def elu(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -1315,7 +1315,7 @@ def eq(
         a: any rank; b: any rank.
 
     Dtypes:
-        a: f32; b: f32.
+        a: f32, bf16; b: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -1338,13 +1338,14 @@ def eq_scalar(
     other: float,
     threads: int | None = None,
 ) -> Tensor:
-    """1 where `x == other`, else 0, as `torch.eq` with a number.
+    """1 where `x == other`, else 0, as `torch.eq` with a number. Beside bf16, `other` is rounded first in this
+    and the other comparisons.
 
     Shapes:
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -1371,7 +1372,7 @@ def erf(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -1398,7 +1399,7 @@ def exp(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -1539,7 +1540,7 @@ def floor(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -1599,7 +1600,7 @@ def ge(
         a: any rank; b: any rank.
 
     Dtypes:
-        a: f32; b: f32.
+        a: f32, bf16; b: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -1628,7 +1629,7 @@ def ge_scalar(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -1655,7 +1656,7 @@ def gelu(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -1682,7 +1683,7 @@ def gelu_tanh(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -1709,7 +1710,7 @@ def global_avg_pool(
         `x` [N, C, W], [N, C, H, W] or [N, C, D, H, W]; the result [N, C, 1, ...].
 
     Dtypes:
-        f32; images of more than 64 pixels are summed in f64.
+        f32 and bf16; images of more than 64 pixels are summed in f64, others in f32.
 
     Errors:
         As `adaptive_avg_pool2d`.
@@ -1736,7 +1737,7 @@ def global_max_pool(
         `x` [N, C, W], [N, C, H, W] or [N, C, D, H, W]; the result [N, C, 1, ...].
 
     Dtypes:
-        f32.
+        f32 and bf16.
 
     Errors:
         As `adaptive_avg_pool2d`.
@@ -1816,7 +1817,7 @@ def group_norm(
         The result has the sizes of `x`.
 
     Dtypes:
-        f32.
+        `x` f32 or bf16; the parameters f32.
 
     Errors:
         `InvalidArgument` for groups that are 0 or do not divide C, for an eps that is NaN or negative, for C
@@ -1845,7 +1846,7 @@ def gt(
         a: any rank; b: any rank.
 
     Dtypes:
-        a: f32; b: f32.
+        a: f32, bf16; b: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -1874,7 +1875,7 @@ def gt_scalar(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -1901,7 +1902,7 @@ def hardsigmoid(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -1928,7 +1929,7 @@ def hardswish(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -1958,7 +1959,7 @@ def hardtanh(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -2020,7 +2021,7 @@ def instance_norm(
         sizes of `x`.
 
     Dtypes:
-        f32.
+        `x` f32 or bf16; the parameters f32.
 
     Errors:
         `InvalidArgument` for one pixel, and for an eps that is NaN or negative; `ShapeMismatch` for a
@@ -2055,7 +2056,7 @@ def layer_norm(
         `x`.
 
     Dtypes:
-        f32.
+        `x` f32 or bf16; the parameters f32.
 
     Errors:
         `ShapeMismatch` if `x` does not end in `normalized_shape`, and for parameters of another length;
@@ -2084,7 +2085,7 @@ def le(
         a: any rank; b: any rank.
 
     Dtypes:
-        a: f32; b: f32.
+        a: f32, bf16; b: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -2113,7 +2114,7 @@ def le_scalar(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -2142,7 +2143,7 @@ def leaky_relu(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -2206,7 +2207,7 @@ def local_response_norm(
         `x` [N, C, ...] of rank 3 to 5; the result has its sizes.
 
     Dtypes:
-        f32.
+        f32 and bf16.
 
     Errors:
         `InvalidArgument` for a size of 0 and for C = 0; `RankMismatch`, `UnsupportedDType`,
@@ -2233,7 +2234,7 @@ def log(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -2261,7 +2262,7 @@ def log_softmax(
         As `softmax`.
 
     Dtypes:
-        f32.
+        f32 and bf16; a sum of exponentials is accumulated in f64.
 
     Errors:
         As `softmax`.
@@ -2293,7 +2294,7 @@ def logit(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -2321,7 +2322,7 @@ def lt(
         a: any rank; b: any rank.
 
     Dtypes:
-        a: f32; b: f32.
+        a: f32, bf16; b: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -2350,7 +2351,7 @@ def lt_scalar(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -2415,7 +2416,7 @@ def max_pool1d(
         As `max_pool2d`.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Keys: strided, blocked.
 
@@ -2447,7 +2448,7 @@ def max_pool2d(
         paddings - dilation * (kernel - 1) - 1) / stride) + 1`.
 
     Dtypes:
-        f32.
+        f32 and bf16.
 
     Errors:
         `RankMismatch`; `InvalidArgument` for a window, stride or dilation of 0, padding of more than half a
@@ -2483,7 +2484,7 @@ def max_pool3d(
         As `max_pool2d`.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Keys: strided, blocked.
 
@@ -2507,7 +2508,7 @@ def maximum(
         a: any rank; b: any rank.
 
     Dtypes:
-        a: f32; b: f32.
+        a: f32, bf16; b: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -2538,7 +2539,7 @@ def mean(
         As `sum`.
 
     Dtypes:
-        f32; accumulated in f64 and rounded once.
+        f32 and bf16; accumulated in f64, and rounded to f32 and from there to bf16.
 
     Errors:
         As `sum`.
@@ -2565,7 +2566,7 @@ def minimum(
         a: any rank; b: any rank.
 
     Dtypes:
-        a: f32; b: f32.
+        a: f32, bf16; b: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -2593,7 +2594,7 @@ def mish(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -2621,7 +2622,7 @@ def mul(
         a: any rank; b: any rank.
 
     Dtypes:
-        a: f32; b: f32.
+        a: f32, bf16; b: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -2650,7 +2651,7 @@ def mul_channel(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -2679,7 +2680,7 @@ def mul_scalar(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -2737,7 +2738,7 @@ def ne(
         a: any rank; b: any rank.
 
     Dtypes:
-        a: f32; b: f32.
+        a: f32, bf16; b: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -2766,7 +2767,7 @@ def ne_scalar(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -2793,7 +2794,7 @@ def neg(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -2938,7 +2939,7 @@ def pow(
         a: any rank; b: any rank.
 
     Dtypes:
-        a: f32; b: f32.
+        a: f32, bf16; b: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -2967,7 +2968,7 @@ def pow_scalar(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -2995,7 +2996,7 @@ def prelu(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -3026,7 +3027,7 @@ def prod(
         As `sum`.
 
     Dtypes:
-        f32; accumulated in f64 and rounded once.
+        f32 and bf16; accumulated in f64, and rounded to f32 and from there to bf16.
 
     Errors:
         As `sum`.
@@ -3052,7 +3053,7 @@ def reciprocal(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -3079,7 +3080,7 @@ def relu(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -3106,7 +3107,7 @@ def relu6(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -3191,7 +3192,7 @@ def round(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -3218,7 +3219,7 @@ def rsqrt(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -3274,7 +3275,7 @@ def selu(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -3301,7 +3302,7 @@ def sigmoid(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -3328,7 +3329,7 @@ def sign(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -3355,7 +3356,7 @@ def silu(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -3382,7 +3383,7 @@ def sin(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -3444,7 +3445,7 @@ def softmax(
         Any `x`; the result has its sizes. A negative `axis` counts from the last.
 
     Dtypes:
-        f32.
+        f32 and bf16; a sum of exponentials is accumulated in f64.
 
     Errors:
         `InvalidArgument` for an axis that `x` does not have; `UnsupportedDType`, `LayoutMismatch`.
@@ -3473,7 +3474,7 @@ def softplus(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -3500,7 +3501,7 @@ def softsign(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -3587,7 +3588,7 @@ def sqrt(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -3614,7 +3615,7 @@ def square(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -3698,7 +3699,7 @@ def sub(
         a: any rank; b: any rank.
 
     Dtypes:
-        a: f32; b: f32.
+        a: f32, bf16; b: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -3727,7 +3728,7 @@ def sub_scalar(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -3757,7 +3758,7 @@ def sum(
         axes stay with size 1, else they are removed.
 
     Dtypes:
-        f32; accumulated in f64 and rounded once.
+        f32 and bf16; accumulated in f64, and rounded to f32 and from there to bf16.
 
     Errors:
         `InvalidArgument` for an axis that does not exist or is named twice; `OpaqueLayoutError` for a
@@ -3784,7 +3785,7 @@ def tanh(
         x: any rank.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
@@ -3804,6 +3805,7 @@ def to_dtype(
     x: TensorLike,
     *,
     dtype: str = "f32",
+    saturate: bool = False,
     threads: int | None = None,
 ) -> Tensor:
     """The same numbers with another element type, as `torch.Tensor.to` with a dtype.
@@ -3811,7 +3813,8 @@ def to_dtype(
     To bf16 and f16: round to nearest, ties to even (from s32 by way of f32). From floating point to
     integers: towards zero; numbers outside the range are clamped and NaN becomes 0 (PyTorch leaves both
     undefined). From integer to integer: the low bits. A tensor that has the dtype is copied;
-    `StridedTensor::to_dtype` returns it as it is.
+    `StridedTensor::to_dtype` returns it as it is. In a call by name with `saturate`, finite numbers beyond
+    the range of bf16 or f16 become its largest; else they become infinite.
 
     Shapes:
         Any. The result has the shape of `x`.
@@ -3830,7 +3833,7 @@ def to_dtype(
     >>> bt.ops.to_dtype(x).shape
     (1, 16, 4, 4)
     """
-    return _call("to_dtype", threads, x, dtype)
+    return _call("to_dtype", threads, x, dtype, saturate)
 
 
 def topk(

@@ -126,8 +126,16 @@ pub(super) fn targets() -> Vec<Target> {
 /// The plans that are timed as a whole.
 const TIMED: [Layouts; 3] = [Layouts::Measured, Layouts::Nhwc, Layouts::Blocked];
 
-/// Plans the network with measured layouts.
+/// Plans the network with measured layouts. What was measured leaves no storage behind: a program may have little memory, and runs
+/// use other sizes.
 pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassReport>) -> Result<Plan> {
+    let before = blocktensor::recycled_bytes();
+    let plan = planned(network, options, passes);
+    blocktensor::trim_recycled(before);
+    plan
+}
+
+fn planned(network: &Network, options: &PlanOptions, passes: Vec<PassReport>) -> Result<Plan> {
     let PlanOptions { profiles, limits, stop, like, .. } = options;
     let weights = PackedWeights::new(stop);
     let mut candidates = candidates::candidates(network, &targets(), *limits, stop)?;
@@ -164,7 +172,7 @@ pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassRep
     };
     // Choices of other sizes may not go together here.
     if like.is_some() && solution.cost >= IMPOSSIBLE {
-        return self::plan(
+        return planned(
             network,
             &PlanOptions { like: None, profiles: Profiles::Estimated, ..options.clone() },
             passes,

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use blocktensor::dispatch::{DispatchKey, Kernel};
-use blocktensor::{BoundOp, DType, Layout, MemoryFormat, Operator, TensorDesc};
+use blocktensor::{
+    BoundOp, DType, Layout, MemoryFormat, Operator, ParamValue, Tensor, TensorDesc, TensorRef,
+};
 use serde::{Deserialize, Serialize};
 
 use super::forms::{Order, Target, kinds};
@@ -41,7 +43,7 @@ impl Precision {
 /// the network stay as they are.
 ///
 /// A convolution with constant weights is worth a cast of its source. Other nodes follow: they run in bf16 if all that they read is there
-/// in bf16 already.
+/// in bf16 already, and their results are none of the network's.
 pub(super) fn run(network: &mut Network, targets: &[Target], stop: &Stop) -> Result<()> {
     let nodes = std::mem::take(&mut network.nodes);
     let mut casting = Casting { network, others: HashMap::new() };
@@ -69,6 +71,40 @@ pub(super) fn run(network: &mut Network, targets: &[Target], stop: &Stop) -> Res
     }
     network.remove_unused();
     Ok(())
+}
+
+/// Turns a network that this pass made to what this machine has kernels for: bf16 where it has them, else f32. Numbers that are
+/// rounded already stay so.
+pub(super) fn again(network: &mut Network, targets: &[Target], stop: &Stop) -> Result<()> {
+    if of(network) == Precision::F32 || network.nodes.iter().any(is_cast_of_the_graph) {
+        return Ok(());
+    }
+    let mut same: HashMap<TensorId, TensorId> = HashMap::new();
+    let source = |id: &TensorId, same: &HashMap<TensorId, TensorId>| same.get(id).copied().unwrap_or(*id);
+    let mut nodes = Vec::with_capacity(network.nodes.len());
+    for mut node in std::mem::take(&mut network.nodes) {
+        node.inputs.iter_mut().for_each(|id| *id = source(id, &same));
+        match is_cast(&node) {
+            true => drop(same.insert(node.outputs[0], node.inputs[0])),
+            false => nodes.push(node),
+        }
+    }
+    network.nodes = nodes;
+    network.outputs.iter_mut().for_each(|(_, id)| *id = source(id, &same));
+    for tensor in network.tensors.iter_mut().filter(|tensor| tensor.dtype == DType::BF16) {
+        tensor.dtype = DType::F32;
+        tensor.constant = tensor.constant.as_ref().map(|c| c.to_dtype(DType::F32)).transpose()?;
+    }
+    run(network, targets, stop)
+}
+
+/// A cast that the graph itself has: this pass's own keep finite numbers finite.
+fn is_cast_of_the_graph(node: &Node) -> bool {
+    is_cast(node) && node.op.param("saturate") != Some(&ParamValue::Bool(true))
+}
+
+fn is_cast(node: &Node) -> bool {
+    node.op.bound().is_some_and(BoundOp::is_cast)
 }
 
 struct Casting<'a> {
@@ -117,15 +153,25 @@ impl Casting<'_> {
                 };
                 is_stem || can(desc(order.unwrap_or(row_major)), None)
             };
-            return results && targets.iter().any(packs);
+            return results && !self.are_tiny(node) && targets.iter().any(packs);
         }
         let is_there = |id: TensorId| {
             let tensor = self.network.tensor(id);
             let known = tensor.constant.is_some() || self.others.contains_key(&id);
             known || tensor.dtype == DType::BF16 || !self.is_float(id)
         };
+        // The network's own results are f32: a cast before the node that makes them loses less than one after it.
+        if node.outputs.iter().any(|id| self.network.outputs.iter().any(|(_, of)| of == id)) {
+            return false;
+        }
         let computed = data().any(|id| self.is_float(id) && self.network.tensor(id).constant.is_none());
         results && computed && data().all(is_there) && self.takes_bf16(node, &is_data)
+    }
+
+    /// Whether most of the node's weights are subnormal numbers, which the kernels take for zero.
+    fn are_tiny(&self, node: &Node) -> bool {
+        let weights = pack::weights_of(node).and_then(|id| self.network.tensor(id).constant.as_ref());
+        weights.is_some_and(|w| w.count_subnormals().is_ok_and(|count| 2 * count > w.numel()))
     }
 
     /// Whether the op takes row-major operands of bf16, and makes results of it.
@@ -160,8 +206,11 @@ impl Casting<'_> {
         }
         let other = match &tensor.constant {
             Some(constant) => {
-                let constant = constant.to_dtype(dtype)?;
-                self.network.add_constant(constant)
+                // As a run would cast it.
+                match BoundOp::cast(dtype).run(&[TensorRef::Strided(constant)])?.remove(0) {
+                    Tensor::Strided(constant) => self.network.add_constant(constant),
+                    other => unreachable!("a strided tensor stays one: {other:?}"),
+                }
             }
             None => {
                 let (of, dims) = (tensor.name.clone(), tensor.dims.clone());
@@ -208,7 +257,6 @@ pub(super) fn in_f32(network: &Network) -> Vec<(&str, &str)> {
         return vec![];
     }
     let is_f32 = |id: &TensorId| network.tensor(*id).dtype == DType::F32;
-    let is_cast = |node: &Node| node.op.bound().is_some_and(BoundOp::is_cast);
     let computes = |node: &&Node| {
         !is_cast(node) && !facts(&*node.op).sharing.is_view() && node.outputs.iter().any(is_f32)
     };

@@ -47,7 +47,7 @@ fn random_networks_in_bf16_are_near_those_in_f32_in_all_layouts() {
     assert_eq!(lowered > 40, has_bf16(), "{lowered}");
 }
 
-/// A stem, two ops without a kernel for bf16, a convolution and a product.
+/// A stem, an op without a kernel for bf16, a product, a convolution whose weights are computed, and softmax.
 fn network() -> Graph {
     let mut graph = Graph::new();
     let x = graph.input("image", &[1.into(), 3.into(), 8.into(), 8.into()]).unwrap();
@@ -59,12 +59,12 @@ fn network() -> Graph {
     let w = weights(&mut graph, "w1", 16, 3);
     let x = graph.op("stem", "conv2d", &[("x", x), ("weights", w)], &padding).unwrap();
     let y = graph.op("active", "mish", &[("x", x)], &[]).unwrap();
-    let z = graph.op("running", "cumsum", &[("x", y)], &[("axis", 1i64.into())]).unwrap();
+    let z = graph.op("lines", "cumsum", &[("x", y)], &[("axis", 3i64.into())]).unwrap();
     let w = weights(&mut graph, "w2", 16, 16);
     let z = graph.op("conv", "conv2d", &[("x", z), ("weights", w)], &padding).unwrap();
     let z = graph.op("mish2", "mish", &[("x", z)], &[]).unwrap();
     let sum = graph.op("sum", "mul", &[("a", y), ("b", z)], &[]).unwrap();
-    let y = graph.op("last", "cumsum", &[("x", sum)], &[("axis", 1i64.into())]).unwrap();
+    let y = graph.op("softmax", "softmax", &[("x", sum)], &[("axis", 1i64.into())]).unwrap();
     graph.output("y", y).unwrap();
     graph
 }
@@ -80,11 +80,11 @@ fn casts_stand_between_nodes_of_both_types_once_each() {
         assert_eq!((plan.precision(), casts.len()), (Precision::F32, 0));
         return;
     }
-    let expected = ["image to bf16", "active to f32", "running to bf16", "sum to f32"];
+    let expected = ["image to bf16", "active to f32", "lines to bf16", "sum to f32"];
     assert_eq!(casts, expected, "{plan}");
-    assert_eq!(plan.in_f32(), [("running", "cumsum"), ("last", "cumsum")]);
+    assert_eq!(plan.in_f32(), [("lines", "cumsum"), ("softmax", "softmax")]);
     let text = plan.to_string();
-    assert!(text.contains("precision: bf16\nin f32: running (cumsum), last (cumsum)\n"), "{text}");
+    assert!(text.contains("precision: bf16\nin f32: lines (cumsum), softmax (softmax)\n"), "{text}");
     assert!(text.contains("stem: conv2d (image to bf16) -> [1, 16, 8, 8] bf16"), "{text}");
     // Each step loses no more than rounding to bf16, and casts from it nothing.
     let errors = plan.errors(&[&image]).unwrap();
@@ -110,6 +110,67 @@ fn a_saved_plan_in_bf16_gives_the_same_bits() {
         let again = Plan::load_with_constants(&PackedFile::read(&path).unwrap()).unwrap();
         assert!(again.errors(&[&image]).is_ok());
     }
+}
+
+/// The usual mask of attention: its -3.4e38 would be minus infinity in bf16, and rows of it NaN after softmax.
+#[test]
+fn masks_stay_finite() {
+    let channels = |n: usize| [1.into(), 16.into(), 4.into(), n.into()];
+    for is_input in [false, true] {
+        let mut graph = Graph::new();
+        let x = graph.input("x", &channels(4)).unwrap();
+        let w = graph.constant("w", Constant::F32(Random(7).tensor(&[16, 16, 1, 1]))).unwrap();
+        let y = graph.op("conv", "conv2d", &[("x", x), ("weights", w)], &[]).unwrap();
+        let mask = StridedTensor::full(&[1, 16, 4, 4], f32::MIN, MemoryFormat::Contiguous).unwrap();
+        let m = match is_input {
+            true => graph.input("mask", &channels(4)).unwrap(),
+            false => graph.constant("mask", Constant::F32(mask.clone())).unwrap(),
+        };
+        let y = graph.op("masked", "add", &[("a", y), ("b", m)], &[]).unwrap();
+        let y = graph.op("softmax", "softmax", &[("x", y)], &[("axis", 3i64.into())]).unwrap();
+        graph.output("y", y).unwrap();
+        for layouts in Layouts::ALL {
+            let plan = graph.plan(&options(layouts)).unwrap();
+            let x = Random(5).tensor(&[1, 16, 4, 4]);
+            let inputs = if is_input { vec![&x, &mask] } else { vec![&x] };
+            let y = plan.run(&inputs).unwrap()[0].to_vec::<f32>().unwrap();
+            assert!(y.iter().all(|&v| v == 0.25), "{plan}");
+        }
+    }
+}
+
+/// As on a machine without kernels for bf16: all nodes go back to f32, and the results stay near.
+#[test]
+fn a_lowered_network_is_made_again_for_what_there_is() {
+    let image = Random(4).tensor(&[1, 3, 8, 8]);
+    let plan = network().plan(&options(Layouts::Nhwc).keep_constants()).unwrap();
+    let mut lowered = plan.recipe.network.clone();
+    let casts = |network: &Network| network.nodes.iter().filter(|node| is_cast(node)).count();
+    assert_eq!(casts(&lowered), if has_bf16() { 4 } else { 0 });
+    // No target: no kernel takes the weights.
+    again(&mut lowered, &[], &Stop::default()).unwrap();
+    assert_eq!((of(&lowered), casts(&lowered)), (Precision::F32, 0));
+    let wide = crate::plan::planned(&lowered, &PlanOptions::new(Layouts::Nchw), vec![]).unwrap();
+    let wide =
+        Plan { input_types: plan.input_types.clone(), output_types: plan.output_types.clone(), ..wide };
+    for (got, want) in run(&wide, &image).iter().zip(run(&plan, &image)) {
+        assert!(relative_l2(got, &want) < 0.01);
+    }
+    // With kernels it is what it was.
+    let mut same = plan.recipe.network.clone();
+    again(&mut same, &crate::plan::targets_of(Layouts::Nhwc), &Stop::default()).unwrap();
+    assert_eq!((of(&same), casts(&same)), (plan.precision(), casts(&plan.recipe.network)));
+}
+
+#[test]
+fn weights_that_bf16_kernels_take_for_zero_stay_f32() {
+    let mut graph = Graph::new();
+    let x = graph.input("x", &[1.into(), 16.into(), 4.into(), 4.into()]).unwrap();
+    let w = StridedTensor::full(&[16, 16, 1, 1], 3e-39f32, MemoryFormat::Contiguous).unwrap();
+    let w = graph.constant("w", Constant::F32(w)).unwrap();
+    let y = graph.op("conv", "conv2d", &[("x", x), ("weights", w)], &[]).unwrap();
+    graph.output("y", y).unwrap();
+    assert_eq!(graph.plan(&options(Layouts::Nhwc)).unwrap().precision(), Precision::F32);
 }
 
 #[test]

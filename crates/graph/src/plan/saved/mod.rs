@@ -15,7 +15,7 @@ use self::stored::{
     packed_name,
 };
 use super::recipe::{Recipe, packed_only};
-use super::{Plan, PlanOptions, Profiles, planned};
+use super::{Plan, PlanOptions, Profiles, planned, precision, targets_of};
 use crate::error::{Error, Result};
 use crate::network::{Tensor, TensorId};
 use crate::stop::Stop;
@@ -182,7 +182,8 @@ impl Plan {
         if !stored.keeps_plain(file) {
             return Err(Error::Engine(misfit));
         }
-        let network = stored.network(file, true)?;
+        let mut network = stored.network(file, true)?;
+        precision::again(&mut network, &targets_of(stored.layouts), &stop)?;
         let output_types = stored.output_types(&network)?;
         let options = PlanOptions { limits: stored.limits, stop, ..PlanOptions::new(stored.layouts) };
         let options = options.profiles(profiles.clone());

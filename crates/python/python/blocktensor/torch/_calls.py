@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import torch
 
 from .. import _native
-from .._errors import Error, InvalidArgument, KeyMismatch, ShapeMismatch, UnsupportedDType, UnsupportedOp
+from .._errors import DTypeMismatch, Error, InvalidArgument, KeyMismatch, ShapeMismatch, UnsupportedDType, UnsupportedOp
 from .._native import Tensor
 from . import _core as _core  # fills the table
 from ._compose import masks
@@ -197,12 +197,26 @@ def _called(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         if name in _SELF_SECOND and isinstance(function, MethodDescriptorType):
             args, kwargs = ((args[1], args[0], *args[2:]), kwargs) if len(args) > 1 else ((), {"self": args[0], **kwargs})
         return call_aten(name, args, kwargs)
+    except (DTypeMismatch, UnsupportedDType) as e:
+        raise _named(name, _target(args, kwargs), e) from None
     except Error:
         raise
     except Unsupported as e:
         raise refused(name, _target(args, kwargs), e.reason, e.remedy) from None
     except Exception as e:
         _raise_typed(name, _target(args, kwargs), e)
+
+
+def _named(name: str, target: Any, e: Error) -> Exception:
+    """The error for a dtype, with the name of the call, if the one of its ops that took none is another one."""
+    called, op = name.strip("_"), e.op or ""
+    called = _NAMES.get(called, called)
+    if op in called or called in op or not isinstance(target, Handle):
+        return e
+    text = str(e).removesuffix(f"; {e.remedy}")
+    made: Any = refused(name, target, f"in its {text}", "call it on `x.float()`" if target.data.dtype != "f32" else e.remedy, kind=type(e))
+    made.operands = e.operands
+    return made  # type: ignore[no-any-return]
 
 
 def _raise_typed(name: str, target: Any, e: Exception) -> NoReturn:

@@ -20,7 +20,7 @@ from ._edits import bits_of, is_statistics, steps_of, total_steps
 from ._export import Program
 from ._inputs import told_input
 from ._module import BlockedModule, to_blocked
-from ._options import check_limits, check_module, checked_options
+from ._options import autocast_text, check_limits, check_module, checked_options
 from ._plan import ModelPlan, checked
 from ._told import error
 from ._unwrap import training_call
@@ -276,8 +276,9 @@ class CompiledGraph:
             remedy = "call `model.eval()` before `torch.export.export`, or pass `training=False`"
             raise error(InvalidArgument, text, remedy, op="torch.compile")
         if torch.is_autocast_enabled("cpu"):
-            text = f"`torch.autocast` to {torch.get_autocast_dtype('cpu')} is on, but plans compute in f32"
-            raise error(UnsupportedOp, text, "leave `torch.autocast` out", op="torch.compile")
+            offers_bf16 = torch.get_autocast_dtype("cpu") == torch.bfloat16 and self._options["precision"] == "f32"
+            remedy = "leave `torch.autocast` out" + (', and pass `options={"precision": "bf16"}` for bf16' if offers_bf16 else "")
+            raise error(UnsupportedOp, autocast_text(), remedy, op="torch.compile")
         # Inductor's freezing puts weights into the graph too, and has PyTorch check which they are: those are marked.
         hidden = any(isinstance(x, torch.nn.Parameter) and getattr(x, _MARK, None) != "guarded" for x in self._own)
         if hidden:

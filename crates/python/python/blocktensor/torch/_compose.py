@@ -162,6 +162,9 @@ def masked_fill(b: Builder, x: Value, mask: Value, value: Any) -> Value:
 
 @aten("tril", "triu")
 def triangle(b: Builder, x: Value, diagonal: int = 0) -> Value:
+    if isinstance(x.tensor, Tensor):
+        return b.op(b.name, x=x, diagonal=diagonal)
+    # `tril` has no blocked kernel, and a plan may choose to block it.
     inside = getattr(torch, b.name)(torch.ones(x.shape[-2:]), diagonal) != 0
     return b.op("where", condition=inside, a=x, b=filled(0))
 

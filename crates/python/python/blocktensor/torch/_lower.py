@@ -268,7 +268,9 @@ def _foreign(program: Program, node: fx.Node, call: str) -> str:
     if call in _TAKE_INDICES:
         return f"{text}; pass {leave}"
     text += f"; pass `{name}.float()`"
-    is_index = not dtype.is_floating_point and not dtype.is_complex and dtype != torch.bool
+    if dtype == torch.bool:
+        return f"{text}, and write `{name} != 0` where the model takes the mask"
+    is_index = not dtype.is_floating_point and not dtype.is_complex
     return f"{text}, or, where these are indices, {leave}" if is_index else text
 
 

@@ -51,6 +51,11 @@ def checked_options(op: str, **options: Any) -> dict[str, Any]:
     return options
 
 
+def autocast_text() -> str:
+    """Why `torch.autocast` is refused."""
+    return f"`torch.autocast` to {torch.get_autocast_dtype('cpu')} is on, but the option `precision` alone says in what a plan computes"
+
+
 def check_limits(op: str, reorders: Any, partial: Any) -> None:
     """Those of `to_blocked` alone."""
     if reorders is not None and not _is_count(reorders):

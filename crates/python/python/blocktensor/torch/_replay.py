@@ -125,7 +125,9 @@ def replayed(name: str, overload: Any, arguments: list[Any], keywords: dict[str,
     def given(x: Any) -> Any:
         if not isinstance(x, Value):
             return x
-        dtype = next(dtype for dtype, stored in _STORED.items() if stored == x.tensor.dtype)
+        dtype = next((dtype for dtype, stored in _STORED.items() if stored == x.tensor.dtype), None)
+        if dtype is None:
+            raise Unsupported("no op of blocktensor is for it")
         meta = mode.stand_in(x, dtype)
         mode.shared.add(id(meta))
         return meta

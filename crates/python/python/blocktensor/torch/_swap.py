@@ -9,12 +9,12 @@ import torch
 from torch.utils import _pytree as pytree
 
 from .. import _native
-from .._errors import Error, InvalidArgument, RankMismatch, UnsupportedOp
+from .._errors import DTypeMismatch, Error, InvalidArgument, RankMismatch, UnsupportedOp
 from .._native import PackedWeights, Tensor
 from ._eager import EagerTensor
 from ._edits import steps_of
 from ._export import error
-from ._handles import LAST, check_autocast, described
+from ._handles import LAST, check_autocast, described, shared
 from ._options import check_module
 from ._sharing import SharedNames, limit
 from ._told import told_text
@@ -103,6 +103,7 @@ class PackedConvolution(torch.nn.Module):
             remedy = "add the batch's axis: `x[None]`" if x.ndim == rank - 1 else f"pass a tensor of {rank} axes"
             remedy = f"{remedy}, of `x.to_strided()`" if x.data.is_blocked else remedy
             raise error(RankMismatch, text, remedy, op="conv")
+        self._check_dtype(x)
         weights = _state(conv.weight), _state(conv.bias)
         if weights != self._weights:
             # Weights that were edited are packed again. They are kept, so that no others can have their address.
@@ -127,9 +128,24 @@ class PackedConvolution(torch.nn.Module):
             packed = self._packed[key] = self._pack(data, options)
         return EagerTensor(packed(data))
 
+    def _check_dtype(self, x: EagerTensor) -> None:
+        """Refuses weights of the other float, as eager calls and PyTorch do: packing would convert them."""
+        conv: Any = self.module
+        if x.dtype == conv.weight.dtype or not {x.dtype, conv.weight.dtype} <= _PACKED:
+            # Other dtypes cannot be packed, which is an error there.
+            return
+        op = f"{'conv_transpose' if isinstance(conv, _TRANSPOSED) else 'conv'}{conv.weight.ndim - 2}d"
+        rule = f"the kernel for key `{x.data.key}` takes {x.data.dtype} beside `x` of {x.data.dtype}"
+        text = f"op `{op}`: argument `weights`: got {described(shared(conv.weight))}, but {rule}"
+        of_x, of_weights = ("bfloat16", "float") if x.dtype == torch.bfloat16 else ("float", "bfloat16")
+        raise error(DTypeMismatch, text, f"swap `model.{of_x}()`, or pass `x.{of_weights}()`", op=op)
+
     def _pack(self, like: Tensor, options: dict[str, Any]) -> PackedWeights:
         conv: Any = self.module
         bias = None if conv.bias is None else conv.bias.detach()
+        if bias is not None and bias.dtype == conv.weight.dtype == torch.bfloat16:
+            # Kernels add it in f32.
+            bias = bias.float()
         pack = _native.pack_conv_transpose if isinstance(conv, _TRANSPOSED) else _native.pack_conv
         return pack(conv.weight.detach(), bias, like=like, **options)
 
@@ -260,6 +276,8 @@ class _Typed:
             raise error(UnsupportedOp, text, remedy, op="swap") from e
 
 
+#: Dtypes of weights that can be packed.
+_PACKED = {torch.float32, torch.bfloat16}
 _TRANSPOSED: Any = (torch.nn.ConvTranspose1d, torch.nn.ConvTranspose2d, torch.nn.ConvTranspose3d)
 _KINDS: Any = (torch.nn.Conv1d, torch.nn.Conv2d, torch.nn.Conv3d, *_TRANSPOSED)
 

@@ -18,7 +18,7 @@ from .._errors import Error, InvalidArgument, UnsupportedOp
 from ._attributes import SETTINGS, Attributes, Generators, attributes_of
 from ._copies import state_error, with_own_tensors, with_shared_tensors
 from ._inputs import elsewhere, in_f32
-from ._options import check_module
+from ._options import autocast_text, check_module
 from ._outside import Outside
 from ._sharing import is_swapped
 from ._told import LONGEST, error, told
@@ -38,9 +38,8 @@ _QUANTISED = ("torch.ao.nn.quantized", "torch.ao.nn.intrinsic.quantized", "torch
 def check(model: torch.nn.Module, arguments: tuple[Any, ...]) -> None:
     """Refuses what has no plan, before anything runs."""
     if torch.is_autocast_enabled("cpu"):
-        text = f"`torch.autocast` to {torch.get_autocast_dtype('cpu')} is on, and plans compute in f32"
-        remedy = "convert outside of `torch.autocast`: the packed module runs inside of it, in f32"
-        raise error(UnsupportedOp, text, remedy, op="torch.export")
+        remedy = "convert outside of `torch.autocast`: the packed module runs inside of it, as it does outside"
+        raise error(UnsupportedOp, autocast_text(), remedy, op="torch.export")
     _check_model(model)
     _check_example(model, arguments)
 

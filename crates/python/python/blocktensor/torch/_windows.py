@@ -8,6 +8,13 @@ from typing import Any
 from ._values import TABLE, Builder, Unsupported, Value, pair
 
 
+def _widened(b: Builder, weight: Value, bias: Value | None) -> Value | None:
+    """The bias as kernels take it, in f32. One of another dtype than the weights is an error, as in PyTorch."""
+    if bias is None or not bias.dtype == weight.dtype == "bf16":
+        return bias
+    return b.op("to_dtype", x=bias, dtype="f32")
+
+
 def _conv(n: int) -> Callable[..., Value]:
     def conv(
         b: Builder,
@@ -32,7 +39,7 @@ def _conv(n: int) -> Callable[..., Value]:
             f"conv{n}d",
             x=x,
             weights=weight,
-            bias=bias,
+            bias=_widened(b, weight, bias),
             stride=pair(stride, n),
             padding=pair(padding, n),
             dilation=dilations,
@@ -58,7 +65,7 @@ def _conv_transpose(n: int) -> Callable[..., Value]:
             f"conv_transpose{n}d",
             x=x,
             weights=weight,
-            bias=bias,
+            bias=_widened(b, weight, bias),
             stride=pair(stride, n),
             padding=pair(padding, n),
             output_padding=pair(output_padding, n),
