@@ -218,3 +218,39 @@ fn scales_that_weights_cannot_hold_are_not_folded() {
         }
     }
 }
+
+/// Folded into the weights, such a scale would make subnormal numbers or zeros of them; as a factor of a post-op it is infinite.
+#[test]
+fn scales_that_weights_vanish_in_are_not_folded() {
+    for (op, before, after) in
+        [("div_scalar", 1e37, 1e37), ("mul_scalar", 1e37, 1e-37), ("div_scalar", 1.0, 2e-39)]
+    {
+        for small in [1f32, 1e-8] {
+            let mut net = Net { graph: Graph::new(), seed: 1 };
+            let x = net.graph.input("x", &[1.into(), 4.into(), 5.into(), 5.into()]).unwrap();
+            let x = net.op("mul_scalar", &[("x", x)], &[("other", (before * f64::from(small)).into())]);
+            let y = net.conv("conv2d", x, &[8, 4, 1, 1], &[]);
+            let y = net.op("relu", &[("x", y)], &[]);
+            let y = net.op(op, &[("x", y)], &[("other", after.into())]);
+            net.graph.output("y", y).unwrap();
+            let x = random(&[1, 4, 5, 5], 9);
+            for layouts in Layouts::FIXED {
+                let run = |options: PlanOptions| {
+                    let y = net.graph.plan(&options).unwrap().run(&[&x]).unwrap().remove(0);
+                    y.to_vec::<f32>().unwrap()
+                };
+                let got = run(PlanOptions::new(layouts));
+                let apart = Pass::ALL
+                    .into_iter()
+                    .fold(PlanOptions::new(layouts), |options, pass| options.without(pass));
+                let want = run(apart);
+                assert!(!want.iter().any(|v| v.is_nan()) && want.iter().any(|v| *v != 0.0));
+                let same = |(a, b): (&f32, &f32)| a == b || (a - b).abs() <= 1e-4 * b.abs().max(1e-6);
+                assert!(
+                    got.iter().zip(&want).all(same),
+                    "{op} {after} {small} {layouts:?}\n{got:?}\n{want:?}"
+                );
+            }
+        }
+    }
+}

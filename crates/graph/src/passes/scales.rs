@@ -41,7 +41,7 @@ fn fold(network: &mut Network, links: &Links, i: usize) -> Result<Option<usize>>
     let Some(affine) = affine(network, &network.nodes[i], channels, last)? else { return Ok(None) };
     let node = &network.nodes[layer];
     let Some(weights) = network.tensor(node.inputs[weights_at]).constant.clone() else { return Ok(None) };
-    let Some(scaled) = scaled(node, &weights, &affine.scale)? else { return Ok(None) };
+    let Some(scaled) = scaled(node, &weights, &affine)? else { return Ok(None) };
     let old_bias = match node.op.inputs().iter().position(|n| *n == "bias") {
         Some(at) => match &network.tensor(node.inputs[at]).constant {
             Some(bias) => bias.to_vec::<f32>()?,
@@ -156,15 +156,36 @@ pub(super) fn affine(network: &Network, node: &Node, channels: usize, last: bool
         "sub_scalar" => number().map_or(Ok(None), |n| shifted(filled(-n)?))?,
         _ => None,
     })
-    .map(|affine: Option<Affine>| affine.filter(|a| a.scale.iter().chain(&a.shift).all(|v| v.is_finite())))
+    // As f32, which post-ops hold them in: 1 / 2e-39 is infinite there.
+    .map(|affine: Option<Affine>| {
+        affine.filter(|a| a.scale.iter().chain(&a.shift).all(|v| (*v as f32).is_finite()))
+    })
 }
 
 /// The largest weight or bias that a scale may make: there is room for sums of products in f32. Sums of infinite products are no numbers,
 /// where the scaled sum is infinite.
 const LARGEST: f32 = 1e30;
 
-/// The weights with each output channel multiplied by its scale. `None` where one is too large.
-fn scaled(layer: &Node, weights: &StridedTensor, scale: &[f64]) -> Result<Option<StridedTensor>> {
+/// A shift beside which what a channel's weights lose does not count.
+const SHIFT: f64 = 1e-30;
+
+/// Weights times a scale. Returns whether they keep what they are: not where most of them become subnormal numbers, which have few
+/// significant bits, and no shift hides that.
+fn multiply(values: &mut [f32], scale: f64, shift: f64) -> bool {
+    let mut lost = 0;
+    for v in values.iter_mut() {
+        let product = (f64::from(*v) * scale) as f32;
+        let was = v.abs() >= f32::MIN_POSITIVE && scale != 0.0;
+        lost += usize::from(was && product.abs() < f32::MIN_POSITIVE);
+        *v = product;
+    }
+    2 * lost <= values.len() || shift.abs() >= SHIFT
+}
+
+/// The weights with each output channel multiplied by its scale. `None` where one is too large, or too many are too small.
+fn scaled(layer: &Node, weights: &StridedTensor, affine: &Affine) -> Result<Option<StridedTensor>> {
+    let Affine { scale, shift } = affine;
+    let mut keeps = true;
     let dims = weights.dims();
     let mut values = weights.to_vec::<f32>()?;
     let kernel: usize = dims[2.min(dims.len())..].iter().product();
@@ -178,14 +199,15 @@ fn scaled(layer: &Node, weights: &StridedTensor, scale: &[f64]) -> Result<Option
         for (row, values) in values.chunks_mut(kernel.max(1)).enumerate() {
             let (channel, o) = (row / per_group, row % per_group);
             let group = channel / (c / groups).max(1);
-            values.iter_mut().for_each(|v| *v = (f64::from(*v) * scale[group * per_group + o]) as f32);
+            let o = group * per_group + o;
+            keeps &= multiply(values, scale[o], shift[o]);
         }
     } else {
         let row = values.len() / scale.len().max(1);
-        for (values, scale) in values.chunks_mut(row.max(1)).zip(scale) {
-            values.iter_mut().for_each(|v| *v = (f64::from(*v) * scale) as f32);
+        for (values, (scale, shift)) in values.chunks_mut(row.max(1)).zip(scale.iter().zip(shift)) {
+            keeps &= multiply(values, *scale, *shift);
         }
     }
-    let fits = values.iter().all(|v| v.abs() <= LARGEST);
+    let fits = keeps && values.iter().all(|v| v.abs() <= LARGEST);
     Ok(fits.then(|| StridedTensor::from_slice(&values, dims)).transpose()?)
 }

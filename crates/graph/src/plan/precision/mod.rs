@@ -168,10 +168,12 @@ impl Casting<'_> {
         results && computed && data().all(is_there) && self.takes_bf16(node, &is_data)
     }
 
-    /// Whether most of the node's weights are subnormal numbers, which the kernels take for zero.
+    /// Whether the node's weights are all so small that some may be subnormal, which the kernels take for zero.
     fn are_tiny(&self, node: &Node) -> bool {
+        const LEAST: f32 = 1e-30;
         let weights = pack::weights_of(node).and_then(|id| self.network.tensor(id).constant.as_ref());
-        weights.is_some_and(|w| w.count_subnormals().is_ok_and(|count| 2 * count > w.numel()))
+        let values = weights.and_then(|w| w.to_vec::<f32>().ok()).unwrap_or_default();
+        values.iter().any(|v| *v != 0.0) && values.iter().all(|v| v.abs() < LEAST)
     }
 
     /// Whether the op takes row-major operands of bf16, and makes results of it.
