@@ -1781,8 +1781,8 @@ def grid_sample(
         result.
 
     Dtypes:
-        f32. Interpolation counts coordinates in f64, `nearest` in f32 as PyTorch does, so that it takes the
-        same pixel.
+        `x` f32 or bf16, the grid f32. Interpolation counts coordinates in f64, `nearest` in f32 as PyTorch
+        does, so that it takes the same pixel.
 
     Errors:
         `RankMismatch`; `ShapeMismatch` for a grid of another batch, or whose last size is not the number of
@@ -2173,7 +2173,7 @@ def linear(
         one output come without a bias, and the result is [...].
 
     Dtypes:
-        f32.
+        f32; packed weights also take bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`; `UnsupportedOp` on blocked tensors.
@@ -4002,7 +4002,7 @@ def upsample_bilinear(
         `x` [N, C, H, W]; inputs without a batch are not taken.
 
     Dtypes:
-        f32; coordinates are counted in f64.
+        f32 and bf16; coordinates are counted in f64.
 
     Errors:
         As `upsample_nearest`.
@@ -4041,7 +4041,7 @@ def upsample_linear(
         As `upsample_nearest`.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Keys: strided, blocked.
 
@@ -4078,7 +4078,7 @@ def upsample_nearest(
         are not taken.
 
     Dtypes:
-        f32.
+        f32 and bf16.
 
     Errors:
         `RankMismatch`; `InvalidArgument` for an `x` without channels or pixels, a scale that is not a
@@ -4115,7 +4115,7 @@ def upsample_trilinear(
         As `upsample_nearest`.
 
     Dtypes:
-        x: f32.
+        x: f32, bf16.
 
     Keys: strided, blocked.
 
@@ -4171,7 +4171,7 @@ def where(
         condition: any rank; a: any rank; b: any rank.
 
     Dtypes:
-        condition: u8; a: f32; b: f32.
+        condition: u8; a: f32, bf16; b: f32, bf16.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `KeyMismatch` for operands that do not go together;
