@@ -2,13 +2,14 @@
 
 use crate::elementwise::{Amax, Fold, Mean};
 use crate::error::Result;
+use crate::kernels::gradient::windows;
 use crate::kernels::pool::geometry::Windows;
 use crate::kernels::pool::{self, avg_pool, max_pool};
 use crate::kernels::spatial::{self, SpatialOperands};
 use crate::layout::dims::Dims;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, required_ints};
-use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::reduce;
 use crate::tensor::any::Operand;
 
@@ -28,33 +29,49 @@ const GLOBAL_ARGS: &[ArgSpec] = &[data("x").f32().with_ranks(spatial::IMAGE_RANK
 
 static ADAPTIVE_AVG_POOL1D: Op = Op::new(&Schema::new("adaptive_avg_pool1d", &ADAPTIVE_ARGS[0]).dst_like_x())
     .with(
-        &Kernel::rust(&|args, results| run_adaptive::<1>(args, results, avg_pool)).needing_dense().on_both(),
+        &Kernel::rust(&|args, results| run_adaptive::<1>(args, results, avg_pool))
+            .needing_dense()
+            .on_both_with(&|call| gradient::<1>(call, windows::avg_pool)),
     );
 static ADAPTIVE_AVG_POOL2D: Op = Op::new(&Schema::new("adaptive_avg_pool2d", &ADAPTIVE_ARGS[1]).dst_like_x())
     .with(
-        &Kernel::rust(&|args, results| run_adaptive::<2>(args, results, avg_pool)).needing_dense().on_both(),
+        &Kernel::rust(&|args, results| run_adaptive::<2>(args, results, avg_pool))
+            .needing_dense()
+            .on_both_with(&|call| gradient::<2>(call, windows::avg_pool)),
     );
 static ADAPTIVE_AVG_POOL3D: Op = Op::new(&Schema::new("adaptive_avg_pool3d", &ADAPTIVE_ARGS[2]).dst_like_x())
     .with(
-        &Kernel::rust(&|args, results| run_adaptive::<3>(args, results, avg_pool)).needing_dense().on_both(),
+        &Kernel::rust(&|args, results| run_adaptive::<3>(args, results, avg_pool))
+            .needing_dense()
+            .on_both_with(&|call| gradient::<3>(call, windows::avg_pool)),
     );
 static ADAPTIVE_MAX_POOL1D: Op = Op::new(&Schema::new("adaptive_max_pool1d", &ADAPTIVE_ARGS[0]).dst_like_x())
     .with(
-        &Kernel::rust(&|args, results| run_adaptive::<1>(args, results, max_pool)).needing_dense().on_both(),
+        &Kernel::rust(&|args, results| run_adaptive::<1>(args, results, max_pool))
+            .needing_dense()
+            .on_both_with(&|call| gradient::<1>(call, windows::max_pool)),
     );
 static ADAPTIVE_MAX_POOL2D: Op = Op::new(&Schema::new("adaptive_max_pool2d", &ADAPTIVE_ARGS[1]).dst_like_x())
     .with(
-        &Kernel::rust(&|args, results| run_adaptive::<2>(args, results, max_pool)).needing_dense().on_both(),
+        &Kernel::rust(&|args, results| run_adaptive::<2>(args, results, max_pool))
+            .needing_dense()
+            .on_both_with(&|call| gradient::<2>(call, windows::max_pool)),
     );
 static ADAPTIVE_MAX_POOL3D: Op = Op::new(&Schema::new("adaptive_max_pool3d", &ADAPTIVE_ARGS[2]).dst_like_x())
     .with(
-        &Kernel::rust(&|args, results| run_adaptive::<3>(args, results, max_pool)).needing_dense().on_both(),
+        &Kernel::rust(&|args, results| run_adaptive::<3>(args, results, max_pool))
+            .needing_dense()
+            .on_both_with(&|call| gradient::<3>(call, windows::max_pool)),
     );
 static GLOBAL_AVG_POOL: Op = Op::new(&Schema::new("global_avg_pool", GLOBAL_ARGS).dst_like_x()).with(
-    &Kernel::rust(&|args, results| run_global(args, results, avg_pool, &Mean)).needing_dense().on_both(),
+    &Kernel::rust(&|args, results| run_global(args, results, avg_pool, &Mean))
+        .needing_dense()
+        .on_both_with(&|call| global_gradient(call, windows::avg_pool)),
 );
 static GLOBAL_MAX_POOL: Op = Op::new(&Schema::new("global_max_pool", GLOBAL_ARGS).dst_like_x()).with(
-    &Kernel::rust(&|args, results| run_global(args, results, max_pool, &Amax)).needing_dense().on_both(),
+    &Kernel::rust(&|args, results| run_global(args, results, max_pool, &Amax))
+        .needing_dense()
+        .on_both_with(&|call| global_gradient(call, windows::max_pool)),
 );
 
 pub(crate) const OPS: &[&Op] = &[
@@ -111,6 +128,20 @@ fn run_windows(
     spatial::with_result(args, results, output, "blocktensor:pool", |operands| {
         pool(operands, &Windows::adaptive(op, input, output)?)
     })
+}
+
+/// [`windows::avg_pool`] or [`windows::max_pool`].
+type PoolGradient = fn(&Backward<'_>, &Windows) -> Result<Gradients>;
+
+fn gradient<const N: usize>(call: &Backward<'_>, of: PoolGradient) -> Result<Gradients> {
+    let input = spatial::check_input(&call.args)?;
+    let AdaptivePool { output } = AdaptivePool::<N>::read(&call.args)?;
+    of(call, &Windows::adaptive(call.args.op(), &input, &output)?)
+}
+
+fn global_gradient(call: &Backward<'_>, of: PoolGradient) -> Result<Gradients> {
+    let input = spatial::check_input(&call.args)?;
+    of(call, &Windows::adaptive(call.args.op(), &input, &Dims::filled(1, input.len()))?)
 }
 
 /// 1-D adaptive average pooling, as `torch.nn.functional.adaptive_avg_pool1d`.
