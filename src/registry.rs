@@ -8,7 +8,7 @@ use crate::error::{Call, Result, Text, fail};
 use crate::key::{DispatchKey, KeySpec};
 use crate::op::args::{Arg, Value};
 use crate::op::call::Op;
-use crate::op::kernel::Kernel;
+use crate::op::kernel::{Kernel, Propagation};
 use crate::op::schema::Schema;
 use crate::reorders::{self, Reorders};
 use crate::tensor::any::{Operand, Tensor, TensorRef};
@@ -68,7 +68,7 @@ pub trait Registrar {
     fn abort(&mut self) {}
 }
 
-/// Registers this crate's two backends with a host framework: its keys, every op's schema, every kernel. It is all or
+/// Registers this crate's two backends with a host framework: its keys, every op's schema, every kernel but gradients. It is all or
 /// nothing: at the end it calls the registrar's `commit`, or, after the first refusal, its `abort`.
 ///
 /// The host calls a kernel with [`Kernel::call`] on [`Args::new`](crate::op::Args::new), and calls [`Op::missing`] if there
@@ -83,7 +83,9 @@ pub fn register(registrar: &mut dyn Registrar) -> Result<()> {
         registrar.known_key(DispatchKey::BLOCKED)?;
         for op in crate::ops::all() {
             registrar.op(op)?;
-            let mut own = op.own.iter().copied();
+            // Gradients are reached by `Op::backward`, whatever the host.
+            let mut own =
+                op.own.iter().copied().filter(|(_, kernel)| kernel.propagation() == Propagation::Forward);
             own.try_for_each(|(key, kernel)| registrar.kernel(op.schema().name, key, kernel))?;
         }
         registrar.commit()
@@ -269,7 +271,10 @@ impl Registrar for Staged {
             );
         }
         // Kernels of one backend for one op are asked in their order. Another backend may only add new dtypes.
-        if known.implementations().any(|(of, other)| of == key && other.overlaps(&kernel, known.schema)) {
+        let is_same = |other: &Kernel| {
+            other.propagation() == kernel.propagation() && other.overlaps(&kernel, known.schema)
+        };
+        if known.implementations().any(|(of, other)| of == key && is_same(other)) {
             fail!(
                 Registration,
                 "register_backend",

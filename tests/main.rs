@@ -9,6 +9,7 @@ mod faults;
 mod file;
 mod goldens_ops;
 mod goldens_strides;
+mod gradient;
 mod layout;
 mod ledger;
 mod metamorphic;

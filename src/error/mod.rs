@@ -76,6 +76,8 @@ fn on_one_line(name: Cow<'static, str>) -> Cow<'static, str> {
 pub enum Unsupported {
     /// No kernel is registered for this op under this key.
     NoKernel,
+    /// No gradient is registered for this op under this key.
+    NoGradient,
     /// The engine has only a reference implementation for this configuration, which is hundreds of times slower.
     RefOnly {
         /// The implementation's name, as the engine gives it.
@@ -104,7 +106,7 @@ pub struct UnsupportedOp {
     pub reason: Unsupported,
     /// `shape dtype layout` of each data operand.
     pub operands: Vec<String>,
-    /// The keys for which this op has a kernel.
+    /// The keys for which this op has a kernel, or a gradient if that is missing.
     pub available: Vec<String>,
     /// The call that makes it work.
     pub remedy: Text,
@@ -116,6 +118,7 @@ impl UnsupportedOp {
         let (op, remedy) = (door.op(op), remedy.told(door));
         match reason {
             Unsupported::NoKernel => write!(f, "op `{op}` has no kernel for dispatch key `{key}`")?,
+            Unsupported::NoGradient => write!(f, "op `{op}` has no gradient for dispatch key `{key}`")?,
             Unsupported::RefOnly { implementation } => write!(
                 f,
                 "op `{op}` on dispatch key `{key}` would run the engine's reference implementation \
@@ -135,7 +138,8 @@ impl UnsupportedOp {
         }
         let none = "none";
         let available = if available.is_empty() { none.to_string() } else { available.join(", ") };
-        write!(f, " (operands: {}; keys with a kernel: {available}); {remedy}", operands.join(", "))
+        let what = if *reason == Unsupported::NoGradient { "gradient" } else { "kernel" };
+        write!(f, " (operands: {}; keys with a {what}: {available}); {remedy}", operands.join(", "))
     }
 }
 

@@ -4,13 +4,15 @@
 //! with the same arithmetic and the same bits. An operand that broadcasts along the channels (C = 1) has its channel in lane 0
 //! of its only block, and is read from that lane. The pass that writes a result also zeroes its tail lanes, unless the function
 //! leaves zeros there anyway.
+//!
+//! Weights of equal sizes and layouts are one run of elements, padding included: optimisers compute on them as they are.
 
 use crate::buffer::Buffer;
 use crate::dtype::Element;
 use crate::elementwise::{self, ChannelTail, Function, Function2, MapDestination};
 use crate::error::{Call, Result, Text, fail};
 use crate::kernels::lanes::Lanes;
-use crate::layout::blocked::Layout;
+use crate::layout::blocked::{Layout, Role};
 use crate::layout::dims::Dims;
 use crate::layout::iterator::{self, Operand};
 use crate::layout::reorder;
@@ -33,6 +35,11 @@ pub(crate) fn dense_view(op: &'static str, t: &BlockedTensor) -> Result<StridedT
     t.storage_view(op, dense_dims(op, t.dims(), t.layout())?)
 }
 
+/// Whether all elements may be mapped as one run: weights, whose operands [`common`] held to equal sizes.
+fn is_one_run(layout: &Layout) -> bool {
+    layout.role() != Role::Activations
+}
+
 /// An operand of a map.
 pub(crate) struct MapOperand {
     view: StridedTensor,
@@ -48,6 +55,15 @@ impl MapOperand {
             return Ok(MapOperand { view, zero_tail: true });
         }
         Ok(MapOperand { view: view.narrow(t.rank(), 0, 1)?, zero_tail: false })
+    }
+
+    /// As [`of`](Self::of), for a call whose operands [`common`] checked: weights too.
+    pub fn of_checked(op: &'static str, t: &BlockedTensor, channels: usize) -> Result<MapOperand> {
+        if !is_one_run(t.layout()) {
+            return MapOperand::of(op, t, channels);
+        }
+        let elements = t.bytes() / t.dtype().size_bytes();
+        Ok(MapOperand { view: t.storage_view(op, Dims::from_slice(&[elements]))?, zero_tail: true })
     }
 
     /// A parameter with one value for each channel of `like`, or one for all.
@@ -118,6 +134,9 @@ pub(crate) fn common(
     let views: Vec<Operand<'_>> =
         operands.iter().map(|(_, t)| Operand { dims: t.dims(), strides: t.dims() }).collect();
     let dims = iterator::broadcast(op, &views)?;
+    if is_one_run(first.layout()) && operands.iter().all(|(_, t)| *t.dims() == *dims) {
+        return Ok((dims, *first.layout()));
+    }
     Lanes::of_layout(op, &dims, first.layout())?;
     Ok((dims, *first.layout()))
 }
@@ -128,6 +147,13 @@ fn target<'a, O: Element>(
     dst: &'a mut BlockedTensor,
     keeps_zero_tail: bool,
 ) -> Result<MapDestination<'a, O>> {
+    if is_one_run(dst.layout()) {
+        let elements = Dims::from_slice(&[dst.bytes() / O::DTYPE.size_bytes()]);
+        return match dst.data_mut::<O>() {
+            Some(data) => MapDestination::dense(op, elements, data, None),
+            None => Err(Buffer::not_for_writing(op)),
+        };
+    }
     let lanes = Lanes::of_blocked(op, dst)?;
     let dims = dense_dims(op, dst.dims(), dst.layout())?;
     let used = lanes.c % lanes.lanes;
@@ -137,6 +163,15 @@ fn target<'a, O: Element>(
         Some(data) => MapDestination::dense(op, dims, data, tail),
         None => Err(Buffer::not_for_writing(op)),
     }
+}
+
+/// Zeroes the padding of weights after a map that does not keep it zero.
+fn zero_weights_padding(dst: &mut BlockedTensor, keeps_zero_tail: bool) -> Result<()> {
+    if !keeps_zero_tail && is_one_run(dst.layout()) {
+        let (size, layout, dims) = (dst.dtype().size_bytes(), *dst.layout(), Dims::from_slice(dst.dims()));
+        reorder::zero_padding(size, &layout, &dims, dst.storage_bytes_mut());
+    }
+    Ok(())
 }
 
 fn is_zero<O: Element>(value: O) -> bool {
@@ -151,7 +186,8 @@ pub(crate) fn map1<A: Element, O: Element>(
     f: impl Function<A, O>,
 ) -> Result<()> {
     let keeps_zero_tail = a.zero_tail && is_zero(f.of::<Separate>(A::zeroed()));
-    elementwise::map1_to(op, target(op, dst, keeps_zero_tail)?, &a.view, f)
+    elementwise::map1_to(op, target(op, dst, keeps_zero_tail)?, &a.view, f)?;
+    zero_weights_padding(dst, keeps_zero_tail)
 }
 
 /// `f` of every pair of elements. As [`map1`].
@@ -162,7 +198,8 @@ pub(crate) fn map2<A: Element, B: Element, O: Element>(
     f: impl Function2<A, B, O>,
 ) -> Result<()> {
     let keeps_zero_tail = a.zero_tail && b.zero_tail && is_zero(f.of(A::zeroed(), B::zeroed()));
-    elementwise::map2_to(op, target(op, dst, keeps_zero_tail)?, &a.view, &b.view, f)
+    elementwise::map2_to(op, target(op, dst, keeps_zero_tail)?, &a.view, &b.view, f)?;
+    zero_weights_padding(dst, keeps_zero_tail)
 }
 
 /// `f` of every triple of elements. As [`map1`].
@@ -174,5 +211,6 @@ pub(crate) fn map3<A: Element, B: Element, C: Element, O: Element>(
 ) -> Result<()> {
     let zeros = a.zero_tail && b.zero_tail && c.zero_tail;
     let keeps_zero_tail = zeros && is_zero(f(A::zeroed(), B::zeroed(), C::zeroed()));
-    elementwise::map3_to(op, target(op, dst, keeps_zero_tail)?, &a.view, &b.view, &c.view, f)
+    elementwise::map3_to(op, target(op, dst, keeps_zero_tail)?, &a.view, &b.view, &c.view, f)?;
+    zero_weights_padding(dst, keeps_zero_tail)
 }

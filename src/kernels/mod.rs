@@ -14,6 +14,7 @@
 //! | `channel_copy`, `lane_permute` | copies that move channels of blocked tensors to other lanes: cat, split, shuffles |
 //! | `moments`, `scale` | mean and variance; `y = (x - center) * scale + shift`: the norms |
 //! | `conv`, `pool`, `resample` | the kernels of these families |
+//! | `gradient` | gradients of pooling, and of the weights of convolutions |
 //! | `reduce` | blocked tensors as loops for `elementwise::reduce` |
 
 #[allow(unsafe_code)]
@@ -24,6 +25,7 @@ pub(crate) mod blocked_map;
 pub(crate) mod channel_copy;
 #[allow(unsafe_code)]
 pub(crate) mod conv;
+pub(crate) mod gradient;
 mod lane_permute;
 pub(crate) mod lane_sizes;
 #[allow(unsafe_code)]

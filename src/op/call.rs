@@ -123,8 +123,17 @@ impl Op {
 
     /// The kernels that a call under a key asks, in their order: those of the list that run on this machine.
     pub fn kernels(&self, key: DispatchKey) -> impl Iterator<Item = &Kernel> {
+        self.asked(key, Propagation::Forward)
+    }
+
+    /// The gradients that [`backward`](Self::backward) asks under a key, in their order.
+    pub fn gradients(&self, key: DispatchKey) -> impl Iterator<Item = &Kernel> {
+        self.asked(key, Propagation::Backward)
+    }
+
+    fn asked(&self, key: DispatchKey, propagation: Propagation) -> impl Iterator<Item = &Kernel> {
         let asked = move |of: DispatchKey, kernel: &Kernel| {
-            of == key && kernel.propagation == Propagation::Forward && kernel.isa.is_here()
+            of == key && kernel.propagation() == propagation && kernel.isa.is_here()
         };
         self.implementations().filter_map(move |(of, kernel)| asked(of, kernel).then_some(kernel))
     }
@@ -337,7 +346,10 @@ impl Op {
     ) -> Error {
         let operands =
             data_operands(self.schema, values).map(|(n, t)| format!("{n} {}", t.describe())).collect();
-        let available: Vec<DispatchKey> = self.keys();
+        let mut available: Vec<DispatchKey> = self.keys();
+        if reason == Unsupported::NoGradient {
+            available.retain(|key| self.gradients(*key).next().is_some());
+        }
         let rank = data_operands(self.schema, values).next().map_or(4, |(_, t)| t.dims().len());
         let remedy = remedy.unwrap_or_else(|| remedy_for(key, &available, rank));
         Error::UnsupportedOp(Box::new(UnsupportedOp {

@@ -4,6 +4,7 @@ use crate::error::Result;
 use crate::key::DispatchKey;
 use crate::op::args::{Arg, Args};
 use crate::op::call::{Implementation, Outputs};
+use crate::op::gradient::GradientFn;
 use crate::op::lookup::{DTypeTuple, refused};
 use crate::op::results::{KernelResult, Results, Stop};
 use crate::op::schema::Schema;
@@ -35,23 +36,30 @@ impl std::fmt::Display for Engine {
     }
 }
 
-/// What an implementation computes of an op, as oneDNN's propagation kind. Calls ask for `Forward`.
+/// What an implementation computes of an op, as oneDNN's propagation kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Propagation {
-    /// The results from the operands.
+    /// The results from the operands. Calls ask for it.
     Forward,
+    /// The gradients of the operands from those of the results. [`Op::backward`](crate::op::Op::backward) asks for it.
+    Backward,
+}
+
+/// The function behind a kernel. It decides the propagation.
+#[derive(Clone, Copy)]
+enum Code {
+    Forward(&'static KernelFn),
+    Backward(&'static GradientFn),
 }
 
 /// An op's code for one key.
 #[derive(Clone, Copy)]
 pub struct Kernel {
     /// The function. A kernel is registered once and stays for the life of the process.
-    run: &'static KernelFn,
+    code: Code,
     /// What dtypes operands and results may have together. A call takes one of these.
     pub dtypes: &'static [DTypeTuple],
-    /// What it computes.
-    pub propagation: Propagation,
     /// The instructions that it cannot run without. On other machines calls do not see it.
     pub isa: Isa,
     /// Whether it reads scales and zero points. Otherwise quantised operands are refused.
@@ -73,10 +81,19 @@ pub type PreferredFn =
 impl Kernel {
     /// A kernel for f32 in this crate's own Rust, for every machine.
     pub const fn rust(run: &'static KernelFn) -> Kernel {
+        Kernel::of(Code::Forward(run))
+    }
+
+    /// The gradient of an op, for f32, in Rust, for every machine. It stands in the op's list beside the kernels that compute
+    /// results.
+    pub const fn gradient(run: &'static GradientFn) -> Kernel {
+        Kernel::of(Code::Backward(run))
+    }
+
+    const fn of(code: Code) -> Kernel {
         Kernel {
-            run,
+            code,
             dtypes: &[DTypeTuple { operands: &[], results: &[] }],
-            propagation: Propagation::Forward,
             isa: Isa::Baseline,
             reads_quantization: false,
             needs_dense: false,
@@ -85,8 +102,24 @@ impl Kernel {
         }
     }
 
-    /// Runs the kernel on checked arguments. Host frameworks call this. `None` if the kernel does not take the arguments, or not
-    /// run on this machine: the caller then asks the op's next kernel for this key. If there is none,
+    /// What it computes.
+    pub const fn propagation(&self) -> Propagation {
+        match self.code {
+            Code::Forward(_) => Propagation::Forward,
+            Code::Backward(_) => Propagation::Backward,
+        }
+    }
+
+    /// The function of a gradient.
+    pub(super) fn gradient_fn(&self) -> Option<&'static GradientFn> {
+        match self.code {
+            Code::Forward(_) => None,
+            Code::Backward(run) => Some(run),
+        }
+    }
+
+    /// Runs the kernel on checked arguments. Host frameworks call this. `None` if the kernel does not take the arguments, not run
+    /// on this machine, or is a gradient: the caller then asks the op's next kernel for this key. If there is none,
     /// [`Op::declined`](crate::op::Op::declined) makes the error.
     ///
     /// # Errors
@@ -94,7 +127,7 @@ impl Kernel {
     /// take, `RankMismatch` for operands of a rank that the schema does not allow; the op's own errors.
     pub fn call(&self, args: &Args<'_>) -> Result<Option<Outputs>> {
         threads::enter(args.op())?;
-        if !self.isa.is_here() {
+        if !self.isa.is_here() || self.propagation() != Propagation::Forward {
             return Ok(None);
         }
         if !self.takes(args) {
@@ -107,7 +140,8 @@ impl Kernel {
 
     /// Runs the kernel on operands whose dtypes it takes. `false` where it declined.
     pub(super) fn run(&self, args: &Args<'_>, results: &mut Results<'_>) -> Result<bool> {
-        match (self.run)(args, results) {
+        let Code::Forward(run) = self.code else { return Ok(false) };
+        match run(args, results) {
             Ok(()) | Err(Stop::Described) => Ok(true),
             Err(Stop::Declined) => Ok(false),
             Err(Stop::Failed(e)) => Err(e),
@@ -153,10 +187,22 @@ impl Kernel {
     pub(crate) const fn on_both(self) -> [Implementation; 2] {
         [(DispatchKey::STRIDED, self), (DispatchKey::BLOCKED, self)]
     }
+
+    /// A list of this kernel and its gradient, for strided tensors.
+    pub(crate) const fn on_strided_with(self, gradient: &'static GradientFn) -> [Implementation; 2] {
+        [(DispatchKey::STRIDED, self), (DispatchKey::STRIDED, Kernel::gradient(gradient))]
+    }
+
+    /// A list of this kernel and its gradient, for both strided and blocked tensors.
+    pub(crate) const fn on_both_with(self, gradient: &'static GradientFn) -> [Implementation; 4] {
+        let gradient = Kernel::gradient(gradient);
+        let [strided, blocked] = self.on_both();
+        [strided, blocked, (DispatchKey::STRIDED, gradient), (DispatchKey::BLOCKED, gradient)]
+    }
 }
 
 impl std::fmt::Debug for Kernel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Kernel({}, {:?})", self.engine, self.dtypes)
+        write!(f, "Kernel({}, {:?}, {:?})", self.engine, self.propagation(), self.dtypes)
     }
 }

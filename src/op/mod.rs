@@ -5,6 +5,7 @@ pub(crate) mod args;
 pub(crate) mod call;
 pub mod facts;
 pub(crate) mod fallback;
+pub(crate) mod gradient;
 pub(crate) mod kernel;
 pub(crate) mod lookup;
 pub(crate) mod param_value;
@@ -16,6 +17,7 @@ pub mod schema;
 
 pub(crate) use args::{Arg, Args, Value};
 pub(crate) use call::{Implementation, Op};
+pub(crate) use gradient::{Backward, Gradients};
 pub(crate) use kernel::Kernel;
 pub(crate) use lookup::DTypeTuple;
 pub(crate) use results::{KernelResult, Results};

@@ -9,7 +9,7 @@ use crate::error::{Call, Complaint, Error, Result, Text, fail};
 use crate::key::DispatchKey;
 use crate::op::param_value::ParamValue;
 use crate::op::schema::{ArgKind, AxesOf, Schema};
-use crate::op::{self, Arg, Op, Value};
+use crate::op::{self, Arg, Args, Gradients, Op, Value};
 use crate::registry;
 use crate::scratchpad::Scratchpad;
 use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
@@ -206,6 +206,36 @@ impl BoundOp {
             Bound::Param(value) => Some((spec.name, value)),
             _ => None,
         })
+    }
+
+    /// The gradients of the inputs from those of the results: [`Op::backward`] with these parameters. `inputs` are those of the run,
+    /// `results` what it gave.
+    ///
+    /// # Errors
+    /// As [`Op::backward`]; `InvalidArgument` for another number of inputs.
+    #[track_caller]
+    pub fn backward(
+        &self,
+        inputs: &[TensorRef<'_>],
+        results: &[TensorRef<'_>],
+        diffs: &[Option<TensorRef<'_>>],
+        wanted: &[bool],
+    ) -> Result<Gradients> {
+        self.op.backward(&self.args(inputs)?, results, diffs, wanted)
+    }
+
+    /// Checks that the op has a gradient for the key of such inputs, before a run.
+    ///
+    /// # Errors
+    /// `UnsupportedOp` if it has none; `InvalidArgument` for another number of inputs.
+    #[track_caller]
+    pub fn check_gradient(&self, inputs: &[TensorRef<'_>]) -> Result<()> {
+        let values = self.args(inputs)?;
+        let args = Args::new(self.op, &values)?;
+        match self.op.gradients(args.key()).next() {
+            Some(_) => Ok(()),
+            None => Err(self.op.no_gradient(&args)),
+        }
     }
 
     pub(super) fn input_names(&self) -> &[&'static str] {

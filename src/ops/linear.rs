@@ -9,7 +9,8 @@ use crate::layout::memory_format::MemoryFormat;
 use crate::matmul::{MOST_ROWS, Matrix, parallel_matmul, parallel_matmul_then, rows_times_transposed};
 use crate::op::facts::Packing;
 use crate::op::schema::{Ranks, data, optional_param, output_like};
-use crate::op::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::op::{Arg, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
+use crate::ops::reduce;
 
 use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::strided::StridedTensor;
@@ -39,7 +40,7 @@ pub(crate) static LINEAR: Op = Op::new(
     .packs(Packing::Linear)
     .multiply_adds(|of| of.result_elements() * of.input("weights").last().copied().unwrap_or(0) as u64),
 )
-.with(&Kernel::rust(&linear_kernel).needing_dense().on_strided());
+.with(&Kernel::rust(&linear_kernel).needing_dense().on_strided_with(&linear_gradient));
 static MATMUL: Op = Op::new(
     &Schema::new(
         "matmul",
@@ -207,6 +208,24 @@ fn linear_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
             Ok(linear_gemm(&s, x.data::<f32>(), w, &finish, None, dst)?)
         },
     )
+}
+
+/// `diff W` by `x`, `diff^T x` by the weights, and the sum of the rows of `diff` by the bias.
+fn linear_gradient(call: &Backward<'_>) -> Result<Gradients> {
+    let args = &call.args;
+    let (x, w) = (args.strided(0)?, args.strided(1)?);
+    let TensorRef::Strided(diff) = call.diff()? else { unreachable!("it has the key of the operands") };
+    let k = w.dims()[w.rank() - 1];
+    let o = if w.rank() == 1 { 1 } else { w.dims()[0] };
+    let rows: usize = x.dims()[..x.rank() - 1].iter().product();
+    let diff = diff.reshape(&[rows, o])?;
+    call.each(|i| {
+        Ok(match i {
+            0 => matmul(&diff, &w.reshape(&[o, k])?)?.reshape(x.dims())?.into(),
+            1 => matmul(&diff.transpose(0, 1)?, &x.reshape(&[rows, k])?)?.reshape(w.dims())?.into(),
+            _ => reduce::sum(&diff, &[0], false)?.into(),
+        })
+    })
 }
 
 /// The kernel in Rust. `w` is O x K. `finish` follows on each part of a row while it is in the cache; outputs are its channels, and

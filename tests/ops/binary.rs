@@ -215,3 +215,23 @@ fn binary_ops_have_the_same_bits_for_any_number_of_threads() {
         }
     }
 }
+
+/// Weights of one layout are mapped as they are, padding included; what broadcasts is refused.
+#[test]
+fn blocked_weights_of_equal_sizes_are_mapped_in_place() {
+    let plain = |value: f32, o| StridedTensor::full(&[o, 3, 2, 2], value, MemoryFormat::Contiguous).unwrap();
+    let blocked = |value, o| plain(value, o).to_blocked(&Layout::OIHW16I16O).unwrap();
+    let (w, diff) = (blocked(3.0, 17), blocked(0.5, 17));
+    for y in [
+        ops::sub(&w, &ops::mul_scalar(&diff, 2.0).unwrap()).unwrap(),
+        ops::add_scalar(&w, -1.0).unwrap(),
+        ops::where_(&ops::gt(&w, &diff).unwrap(), &ops::add_scalar(&w, -1.0).unwrap(), &diff).unwrap(),
+    ] {
+        y.check_tail().unwrap();
+        assert_eq!(y.layout(), w.layout());
+        assert_eq!(y.to_strided(MemoryFormat::Contiguous).unwrap().to_vec::<f32>().unwrap(), [2.0; 17 * 12]);
+    }
+    let one = blocked(1.0, 1);
+    assert!(matches!(ops::add(&blocked(1.0, 16), &one), Err(Error::LayoutMismatch(_))));
+    assert!(matches!(ops::dropout(&w, 0.5, 1, true), Err(Error::LayoutMismatch(_))));
+}

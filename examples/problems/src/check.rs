@@ -70,6 +70,7 @@ impl Want<'_> {
             (Error::UnsupportedOp(u), _) => {
                 let why = match &u.reason {
                     Unsupported::NoKernel => "no kernel".to_string(),
+                    Unsupported::NoGradient => "no gradient".into(),
                     Unsupported::RefOnly { .. } => "only a reference implementation".into(),
                     Unsupported::NoImplementation => "no implementation".into(),
                     Unsupported::Layout { layout } => format!("no kernel for layout {layout}"),

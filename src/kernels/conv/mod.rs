@@ -27,7 +27,7 @@ pub(crate) mod implementations;
 #[cfg(feature = "onednn")]
 mod onednn;
 pub(crate) mod params;
-mod phases;
+pub(crate) mod phases;
 mod pointwise;
 pub(crate) mod preferred;
 mod tiled;

@@ -1,5 +1,6 @@
 //! Convolution and transposed convolution: 1-D, 2-D and 3-D, grouped, depthwise, dilated, with post-ops.
 
+mod gradient;
 mod params;
 
 pub use params::{
@@ -106,9 +107,9 @@ static ALL: [Op; 6] = [
     conv(&SCHEMAS[0]),
     conv(&SCHEMAS[1]),
     conv(&SCHEMAS[2]),
-    conv(&SCHEMAS[3]),
-    conv(&SCHEMAS[4]),
-    conv(&SCHEMAS[5]),
+    conv_transpose(&SCHEMAS[3]),
+    conv_transpose(&SCHEMAS[4]),
+    conv_transpose(&SCHEMAS[5]),
 ];
 
 /// One of each engine for each key: each asks the engine's ways to compute in their order. oneDNN's are asked first, in a build
@@ -124,7 +125,11 @@ const IMPLEMENTATIONS: &[Implementation] = &[
     (DispatchKey::BLOCKED, ONEDNN_BF16),
     (DispatchKey::STRIDED, RUST),
     (DispatchKey::BLOCKED, RUST),
+    // Last, so that transposed convolutions can leave it out.
+    (DispatchKey::STRIDED, GRADIENT),
+    (DispatchKey::BLOCKED, GRADIENT),
 ];
+const GRADIENT: Kernel = Kernel::gradient(&gradient::gradient);
 
 #[cfg(feature = "onednn")]
 const ONEDNN: Kernel =
@@ -143,6 +148,11 @@ const fn kernel(run: &'static KernelFn) -> Kernel {
 
 const fn conv(schema: &'static Schema) -> Op {
     Op::new(schema).with(IMPLEMENTATIONS)
+}
+
+/// A transposed convolution, which has no gradient yet.
+const fn conv_transpose(schema: &'static Schema) -> Op {
+    Op::new(schema).with(IMPLEMENTATIONS.split_at(IMPLEMENTATIONS.len() - 2).0)
 }
 
 pub(super) const OPS: &[&Op] = &[&ALL[0], &ALL[1], &ALL[2], &ALL[3], &ALL[4], &ALL[5]];

@@ -13,7 +13,7 @@ use crate::math;
 use crate::op::lookup::{DTypeTuple, OF_ONE};
 use crate::op::schema::{data, output_like, param, required_float};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
-use crate::ops::pointwise;
+use crate::ops::pointwise::{self, unary};
 use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
@@ -29,13 +29,20 @@ pointwise::binary_ops! {
     /// assert_eq!(ops::add(&a, &row)?.to_vec::<f32>()?, [11.0, 22.0, 13.0, 24.0]);
     /// # Ok::<(), blocktensor::Error>(())
     /// ```
-    pub fn add(a, b) -> f32, pub fn add_into { |a, b| a + b }, post_op |_| Some("residual".into())
+    pub fn add(a, b) -> f32, pub fn add_into { |a, b| a + b },
+    gradient { |_, _, _, diff| Ok(diff.clone()) }, post_op |_| Some("residual".into())
     /// The difference, as `torch.sub`.
-    pub fn sub(a, b) -> f32, pub fn sub_into { |a, b| a - b }
+    pub fn sub(a, b) -> f32, pub fn sub_into { |a, b| a - b },
+    gradient { |i, _, _, diff| if i == 0 { Ok(diff.clone()) } else { unary::neg(diff) } }
     /// The product, as `torch.mul`.
-    pub fn mul(a, b) -> f32, pub fn mul_into { |a, b| a * b }
+    pub fn mul(a, b) -> f32, pub fn mul_into { |a, b| a * b },
+    gradient { |i, a, b, diff| super::mul(diff, if i == 0 { b } else { a }) }
     /// The quotient, as `torch.div`.
-    pub fn div(a, b) -> f32, pub fn div_into { |a, b| a / b }
+    pub fn div(a, b) -> f32, pub fn div_into { |a, b| a / b },
+    gradient { |i, a, b, diff| {
+        let by_a = super::div(diff, b)?;
+        if i == 0 { Ok(by_a) } else { unary::neg(&super::mul(&by_a, &super::div(a, b)?)?) }
+    } }
     /// `a` to the power of `b`, as `torch.pow`.
     pub fn pow(a, b) -> f32, pub fn pow_into { Inline(math::pow) }
     /// The larger of the two, NaN if either is NaN, as `torch.maximum`.
@@ -74,16 +81,16 @@ pointwise::unary_ops! {
     SCALARS:
     /// `x + other`, as `torch.add` with a number.
     pub fn add_scalar(x, other: f64 => required_float("other")) -> f32,
-    pub fn add_scalar_into { let other = other as f32; move |x| x + other }
+    pub fn add_scalar_into { let other = other as f32; move |x| x + other }, gradient { let _ = other; |_, g| g }
     /// `x - other`, as `torch.sub` with a number.
     pub fn sub_scalar(x, other: f64 => required_float("other")) -> f32,
-    pub fn sub_scalar_into { let other = other as f32; move |x| x - other }
+    pub fn sub_scalar_into { let other = other as f32; move |x| x - other }, gradient { let _ = other; |_, g| g }
     /// `x * other`, as `torch.mul` with a number.
     pub fn mul_scalar(x, other: f64 => required_float("other")) -> f32,
-    pub fn mul_scalar_into { let other = other as f32; move |x| x * other }
+    pub fn mul_scalar_into { let other = other as f32; move |x| x * other }, gradient { let other = other as f32; move |_, g| g * other }
     /// `x / other`, as `torch.div` with a number.
     pub fn div_scalar(x, other: f64 => required_float("other")) -> f32,
-    pub fn div_scalar_into { let other = other as f32; move |x| x / other }
+    pub fn div_scalar_into { let other = other as f32; move |x| x / other }, gradient { let other = other as f32; move |_, g| g / other }
     /// `x` to the power of `other`, as `torch.pow` with a number.
     pub fn pow_scalar(x, other: f64 => required_float("other")) -> f32,
     pub fn pow_scalar_into { WithParams(pow_number, other as f32) }

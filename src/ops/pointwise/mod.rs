@@ -3,6 +3,7 @@
 
 pub(crate) mod binary;
 pub(crate) mod dropout;
+pub(crate) mod gradient;
 pub(crate) mod to_dtype;
 pub(crate) mod unary;
 
@@ -138,8 +139,8 @@ fn map_one<A: Element, O: Element>(
             elementwise::map1_to(op, MapDestination::of_result(dst), x, f)
         }
         (TensorRef::Blocked(x), TensorMut::Blocked(dst)) => {
-            let channels = x.dims()[1];
-            blocked_map::map1(op, dst, &MapOperand::of(op, x, channels)?, f)
+            let channels = x.dims().get(1).copied().unwrap_or(1);
+            blocked_map::map1(op, dst, &MapOperand::of_checked(op, x, channels)?, f)
         }
         _ => unreachable!("the destination has the operands' key"),
     };
@@ -171,8 +172,9 @@ fn map_two<A: Element, O: Element>(
             elementwise::map2_to(op, MapDestination::of_result(dst), a, b, f)
         }
         (TensorRef::Blocked(a), TensorRef::Blocked(b), TensorMut::Blocked(dst)) => {
-            let channels = dst.dims()[1];
-            let (a, b) = (MapOperand::of(op, a, channels)?, MapOperand::of(op, b, channels)?);
+            let channels = dst.dims().get(1).copied().unwrap_or(1);
+            let of = |t| MapOperand::of_checked(op, t, channels);
+            let (a, b) = (of(a)?, of(b)?);
             blocked_map::map2(op, dst, (&a, &b), f)
         }
         _ => unreachable!("the destination has the operands' key"),
@@ -199,8 +201,8 @@ fn select<E: Element>(args: &Args<'_>, results: &mut Results<'_>) -> KernelResul
             elementwise::map3_into(op, dst, condition, a, b, f)
         }
         TensorMut::Blocked(dst) => {
-            let channels = dst.dims()[1];
-            let source = |i| MapOperand::of(op, args.blocked(i)?, channels);
+            let channels = dst.dims().get(1).copied().unwrap_or(1);
+            let source = |i| MapOperand::of_checked(op, args.blocked(i)?, channels);
             blocked_map::map3(op, dst, (&source(0)?, &source(1)?, &source(2)?), f)
         }
         TensorMut::Opaque(_) => unreachable!("the kernel is registered for strided and blocked tensors"),
@@ -280,7 +282,7 @@ macro_rules! pointwise_docs {
         ///
         /// # Layouts
         /// Strided: any strides. The result has the strides that PyTorch's `TensorIterator` infers. Blocked: any activation
-        /// layout. The result keeps it, and its channel tail is zero.
+        /// layout, or weights if all operands have the same sizes and layout. The result keeps it, and its padding is zero.
         ///
         /// # Errors
         #[doc = $errors]
@@ -349,13 +351,16 @@ macro_rules! unary_errors {
 /// them by name and evaluates to a `Function`. `eps: Option<f64> as NegativeIsNone => ...` is an argument of the first type
 /// that the block sees as the second. The type behind the arrow is that of the result's elements.
 ///
-/// `, post_op |number| word` after the block says which post-op computes the same, if one does: the word, or `None` for parameters
+/// `, gradient { f }` after the block states the gradient: a function of the operand's element and of the incoming gradient's. The
+/// block sees the parameters, too.
+///
+/// `, post_op |number| word` after both says which post-op computes the same, if one does: the word, or `None` for parameters
 /// that it does not have. `number` reads a parameter.
 macro_rules! unary_ops {
     ($table:ident: $(
         $(#[doc = $doc:literal])*
         pub fn $name:ident(x $(, $param:ident: $type:ty $(as $stored:ty)? => $spec:expr)*) -> $out:ident,
-        pub fn $into:ident $f:block $(, post_op |$number:pat_param| $word:expr)?
+        pub fn $into:ident $f:block $(, gradient $g:block)? $(, post_op |$number:pat_param| $word:expr)?
     )*) => {
         $(
             mod $name {
@@ -370,8 +375,9 @@ macro_rules! unary_ops {
                 static SCHEMA: Schema =
                     Schema::new(stringify!($name), ARGS).with_outputs(&[pointwise::output::<$out>("x")])
                     .elementwise()$(.post_op(|$number| $word))?;
-                pub(super) static OP: Op =
-                    Op::new(&SCHEMA).with(&Kernel::rust(&run).with_dtypes($crate::op::lookup::OF_ONE).on_both());
+                pub(super) static OP: Op = Op::new(&SCHEMA)
+                    .with(&pointwise::with_gradient!(Kernel::rust(&run).with_dtypes($crate::op::lookup::OF_ONE) $(, $g)?));
+                pointwise::gradient_of_one! { [$($param),*] $($g)? }
 
                 fn function(params: Parameters) -> Result<impl Function<f32, $out>> {
                     let Parameters { $($param),* } = params;
@@ -405,11 +411,43 @@ macro_rules! unary_ops {
     };
 }
 
-/// Makes ops of a table of functions of two elements, as [`unary_ops`].
+/// The list of a kernel for both keys, with the function `gradient` where a block states one.
+macro_rules! with_gradient {
+    ($kernel:expr) => {
+        $kernel.on_both()
+    };
+    ($kernel:expr, $g:block) => {
+        $kernel.on_both_with(&gradient)
+    };
+}
+
+/// The function `gradient` of an entry of [`unary_ops`].
+macro_rules! gradient_of_one {
+    ([$($param:ident),*]) => {};
+    ([$($param:ident),*] $g:block) => {
+        fn gradient(call: &crate::op::Backward<'_>) -> Result<crate::op::Gradients> {
+            let Parameters { $($param),* } = Parameters::read(&call.args)?;
+            pointwise::gradient::of_one(call, $g)
+        }
+    };
+}
+
+/// The function `gradient` of an entry of [`binary_ops`].
+macro_rules! gradient_of_two {
+    () => {};
+    ($g:block) => {
+        fn gradient(call: &crate::op::Backward<'_>) -> Result<crate::op::Gradients> {
+            pointwise::gradient::of_two(call, $g)
+        }
+    };
+}
+
+/// Makes ops of a table of functions of two elements, as [`unary_ops`]. The block after `gradient` gives the gradient of operand `i`
+/// from both operands and the incoming gradient, before the sum over the axes along which the operand was repeated.
 macro_rules! binary_ops {
     ($table:ident: $(
         $(#[doc = $doc:literal])*
-        pub fn $name:ident(a, b) -> $out:ident, pub fn $into:ident { $f:expr } $(, post_op |$number:pat_param| $word:expr)?
+        pub fn $name:ident(a, b) -> $out:ident, pub fn $into:ident { $f:expr } $(, gradient $g:block)? $(, post_op |$number:pat_param| $word:expr)?
     )*) => {
         $(
             mod $name {
@@ -418,8 +456,9 @@ macro_rules! binary_ops {
                 static SCHEMA: Schema = Schema::new(stringify!($name), &[data("a").f32(), data("b").f32()])
                     .with_outputs(&[pointwise::output::<$out>("a")])
                     .elementwise()$(.post_op(|$number| $word))?;
-                pub(super) static OP: Op =
-                    Op::new(&SCHEMA).with(&Kernel::rust(&run).with_dtypes($crate::op::lookup::OF_TWO).on_both());
+                pub(super) static OP: Op = Op::new(&SCHEMA)
+                    .with(&pointwise::with_gradient!(Kernel::rust(&run).with_dtypes($crate::op::lookup::OF_TWO) $(, $g)?));
+                pointwise::gradient_of_two! { $($g)? }
 
                 fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
                     pointwise::run_binary(args, results, $f)
@@ -451,4 +490,7 @@ macro_rules! binary_ops {
     };
 }
 
-pub(crate) use {binary_ops, into_docs, parameters, pointwise_docs, stored_type, unary_errors, unary_ops};
+pub(crate) use {
+    binary_ops, gradient_of_one, gradient_of_two, into_docs, parameters, pointwise_docs, stored_type,
+    unary_errors, unary_ops, with_gradient,
+};

@@ -5,7 +5,7 @@
 
 use crate::elementwise::{Function, WithParams, math_function};
 use crate::error::{Result, fail};
-use crate::math;
+use crate::math::{self, Separate};
 use crate::op::params::NegativeIsNone;
 use crate::op::schema::{data, float, param};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
@@ -28,17 +28,21 @@ pointwise::unary_ops! {
     /// assert_eq!(ops::relu(&x)?.layout(), &Layout::NCHW16C);
     /// # Ok::<(), blocktensor::Error>(())
     /// ```
-    pub fn relu(x) -> f32, pub fn relu_into { math::relu }, post_op |_| Some("relu".into())
+    pub fn relu(x) -> f32, pub fn relu_into { math::relu },
+    gradient { |x, g| if x <= 0.0 { 0.0 } else { g } }, post_op |_| Some("relu".into())
     /// `x` limited to the range 0 to 6, as `torch.nn.functional.relu6`.
-    pub fn relu6(x) -> f32, pub fn relu6_into { math::relu6 }, post_op |_| Some("relu6".into())
+    pub fn relu6(x) -> f32, pub fn relu6_into { math::relu6 },
+    gradient { |x, g| if x <= 0.0 || x >= 6.0 { 0.0 } else { g } }, post_op |_| Some("relu6".into())
     /// `x` where positive, else `slope * x`, as `torch.nn.functional.leaky_relu`; PyTorch's default slope is 0.01.
     pub fn leaky_relu(x, slope: f64 => float("slope", 0.01)) -> f32, pub fn leaky_relu_into {
         WithParams(math::leaky_relu, slope as f32)
-    }, post_op |number| Some(format!("leaky_relu({})", number("slope")?))
+    },
+    gradient { let slope = slope as f32; move |x, g| if x > 0.0 { g } else { g * slope } }, post_op |number| Some(format!("leaky_relu({})", number("slope")?))
     /// `x` where positive, else `alpha * (exp(x) - 1)`, as `torch.nn.functional.elu`; PyTorch's default is 1.
     pub fn elu(x, alpha: f64 => float("alpha", 1.0)) -> f32, pub fn elu_into {
         math_function!(|x, alpha: f32| math::elu::<M>(x, alpha), alpha as f32)
-    }
+    },
+    gradient { let alpha = alpha as f32; move |x, g| if x > 0.0 { g } else { g * alpha * math::exp::<Separate>(x) } }
     /// A scaled [`elu`] with the constants of its paper, as `torch.nn.functional.selu`.
     pub fn selu(x) -> f32, pub fn selu_into { math_function!(|x| math::selu::<M>(x)) }
     /// `max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`, as `torch.nn.functional.celu`; PyTorch's default is 1.
@@ -49,21 +53,27 @@ pointwise::unary_ops! {
         math_function!(|x, alpha: f32| math::celu::<M>(x, alpha), alpha as f32)
     }
     /// `x` times the cumulative distribution function of the normal distribution, as `torch.nn.functional.gelu`.
-    pub fn gelu(x) -> f32, pub fn gelu_into { math_function!(|x| math::gelu::<M>(x)) }, post_op |_| Some("gelu".into())
+    pub fn gelu(x) -> f32, pub fn gelu_into { math_function!(|x| math::gelu::<M>(x)) },
+    gradient { |x, g| g * gelu_slope(x) }, post_op |_| Some("gelu".into())
     /// The approximation of [`gelu`] with `tanh`, as `torch.nn.functional.gelu` with `approximate="tanh"`.
     pub fn gelu_tanh(x) -> f32, pub fn gelu_tanh_into { math_function!(|x| math::gelu_tanh::<M>(x)) }
     /// `x * sigmoid(x)`, as `torch.nn.functional.silu`.
-    pub fn silu(x) -> f32, pub fn silu_into { math_function!(|x| math::silu::<M>(x)) }, post_op |_| Some("silu".into())
+    pub fn silu(x) -> f32, pub fn silu_into { math_function!(|x| math::silu::<M>(x)) },
+    gradient { |x, g| { let s = math::sigmoid::<Separate>(x); g * s * (1.0 + x * (1.0 - s)) } }, post_op |_| Some("silu".into())
     /// `x * tanh(softplus(x))`, as `torch.nn.functional.mish`.
     pub fn mish(x) -> f32, pub fn mish_into { math_function!(|x| math::mish::<M>(x)) }
     /// `1 / (1 + exp(-x))`, as `torch.sigmoid`.
-    pub fn sigmoid(x) -> f32, pub fn sigmoid_into { math_function!(|x| math::sigmoid::<M>(x)) }, post_op |_| Some("sigmoid".into())
+    pub fn sigmoid(x) -> f32, pub fn sigmoid_into { math_function!(|x| math::sigmoid::<M>(x)) },
+    gradient { |x, g| { let s = math::sigmoid::<Separate>(x); g * s * (1.0 - s) } }, post_op |_| Some("sigmoid".into())
     /// `relu6(x + 3) / 6`, as `torch.nn.functional.hardsigmoid`.
-    pub fn hardsigmoid(x) -> f32, pub fn hardsigmoid_into { math::hardsigmoid }, post_op |_| Some("hardsigmoid".into())
+    pub fn hardsigmoid(x) -> f32, pub fn hardsigmoid_into { math::hardsigmoid },
+    gradient { |x: f32, g| if x.abs() < 3.0 { g / 6.0 } else { 0.0 } }, post_op |_| Some("hardsigmoid".into())
     /// `x * relu6(x + 3) / 6`, as `torch.nn.functional.hardswish`.
-    pub fn hardswish(x) -> f32, pub fn hardswish_into { math::hardswish }, post_op |_| Some("hardswish".into())
+    pub fn hardswish(x) -> f32, pub fn hardswish_into { math::hardswish },
+    gradient { |x, g| if x <= -3.0 { 0.0 } else if x < 3.0 { g * (x / 3.0 + 0.5) } else { g } }, post_op |_| Some("hardswish".into())
     /// The hyperbolic tangent, as `torch.tanh`.
-    pub fn tanh(x) -> f32, pub fn tanh_into { math_function!(|x| math::tanh::<M>(x)) }, post_op |_| Some("tanh".into())
+    pub fn tanh(x) -> f32, pub fn tanh_into { math_function!(|x| math::tanh::<M>(x)) },
+    gradient { |x, g| { let t = math::tanh::<Separate>(x); g * (1.0 - t * t) } }, post_op |_| Some("tanh".into())
     /// `x` limited to the range `min` to `max`, as `torch.nn.functional.hardtanh`; PyTorch's defaults are -1 and 1.
     pub fn hardtanh(x, min: f64 => float("min", -1.0), max: f64 => float("max", 1.0)) -> f32, pub fn hardtanh_into {
         if min > max {
@@ -73,20 +83,28 @@ pointwise::unary_ops! {
         let (min, max) = (min as f32, max as f32);
         let nan_bound = min.is_nan() | max.is_nan();
         move |x| if nan_bound { f32::NAN } else { math::hardtanh(x, min, max) }
-    }, post_op |number| clip(number("min")?, number("max")?)
+    },
+    gradient { let (min, max) = (min as f32, max as f32); move |x, g| if x <= min || x >= max { 0.0 } else { g } }, post_op |number| clip(number("min")?, number("max")?)
     /// `log(1 + exp(beta * x)) / beta`, and `x` where `beta * x > threshold`, as `torch.nn.functional.softplus`;
     /// PyTorch's defaults are 1 and 20.
     pub fn softplus(x, beta: f64 => float("beta", 1.0), threshold: f64 => float("threshold", 20.0)) -> f32,
     pub fn softplus_into {
         let (beta, threshold) = (beta as f32, threshold as f32);
         math_function!(|x, beta: f32, threshold: f32| math::softplus::<M>(x, beta, threshold), beta, threshold)
+    },
+    gradient {
+        let (beta, threshold) = (beta as f32, threshold as f32);
+        move |x, g| if beta * x > threshold { g } else { g * math::sigmoid::<Separate>(beta * x) }
     }
     /// `x / (1 + |x|)`, as `torch.nn.functional.softsign`.
-    pub fn softsign(x) -> f32, pub fn softsign_into { math::softsign }
+    pub fn softsign(x) -> f32, pub fn softsign_into { math::softsign },
+    gradient { |x: f32, g| { let d = 1.0 + x.abs(); g / (d * d) } }
     /// The exponential function, as `torch.exp`.
-    pub fn exp(x) -> f32, pub fn exp_into { math_function!(|x| math::exp::<M>(x)) }
+    pub fn exp(x) -> f32, pub fn exp_into { math_function!(|x| math::exp::<M>(x)) },
+    gradient { |x, g| g * math::exp::<Separate>(x) }
     /// The natural logarithm, as `torch.log`.
-    pub fn log(x) -> f32, pub fn log_into { math_function!(|x| math::log::<M>(x)) }
+    pub fn log(x) -> f32, pub fn log_into { math_function!(|x| math::log::<M>(x)) },
+    gradient { |x, g| g / x }
     /// `log(x / (1 - x))`, the inverse of [`sigmoid`], as `torch.logit`; PyTorch's default is `None`.
     ///
     /// Without `eps`, the result of 0 is minus infinity, that of 1 is infinity, and outside of this range it is NaN. With `eps`,
@@ -113,17 +131,23 @@ pointwise::unary_ops! {
         math_function!(|x, lo: f32, hi: f32| math::logit::<M>(limited(x, lo, hi)), lo, hi)
     }
     /// The square root, as `torch.sqrt`.
-    pub fn sqrt(x) -> f32, pub fn sqrt_into { math::sqrt }
+    pub fn sqrt(x) -> f32, pub fn sqrt_into { math::sqrt },
+    gradient { |x: f32, g| g / (2.0 * x.sqrt()) }
     /// `1 / sqrt(x)`, as `torch.rsqrt`.
-    pub fn rsqrt(x) -> f32, pub fn rsqrt_into { math::rsqrt }
+    pub fn rsqrt(x) -> f32, pub fn rsqrt_into { math::rsqrt },
+    gradient { |x: f32, g| -0.5 * g / (x * x.sqrt()) }
     /// The absolute value, as `torch.abs`.
-    pub fn abs(x) -> f32, pub fn abs_into { math::abs }
+    pub fn abs(x) -> f32, pub fn abs_into { math::abs },
+    gradient { |x, g| g * math::sign(x) }
     /// `-x`, as `torch.neg`.
-    pub fn neg(x) -> f32, pub fn neg_into { math::neg }
+    pub fn neg(x) -> f32, pub fn neg_into { math::neg },
+    gradient { |_, g: f32| -g }
     /// `x * x`, as `torch.square`.
-    pub fn square(x) -> f32, pub fn square_into { math::square }
+    pub fn square(x) -> f32, pub fn square_into { math::square },
+    gradient { |x, g| 2.0 * x * g }
     /// `1 / x`, as `torch.reciprocal`.
-    pub fn reciprocal(x) -> f32, pub fn reciprocal_into { math::reciprocal }
+    pub fn reciprocal(x) -> f32, pub fn reciprocal_into { math::reciprocal },
+    gradient { |x, g: f32| -g / (x * x) }
     /// `min(max(x, min), max)`, as `torch.clamp`. If `min > max`, every result is `max`. If a bound is NaN, every result is
     /// NaN. An infinite bound has no effect.
     ///
@@ -140,7 +164,8 @@ pointwise::unary_ops! {
         let (min, max) = (min as f32, max as f32);
         let nan_bound = min.is_nan() | max.is_nan();
         move |x| if nan_bound { f32::NAN } else { math::clamp(x, min, max) }
-    }, post_op |number| clip(number("min")?, number("max")?)
+    },
+    gradient { let (min, max) = (min as f32, max as f32); move |x, g| if x < min || x > max { 0.0 } else { g } }, post_op |number| clip(number("min")?, number("max")?)
     /// The nearest integer, ties to even, as `torch.round`.
     pub fn round(x) -> f32, pub fn round_into { math::round }
     /// The largest integer that is not above `x`, as `torch.floor`.
@@ -155,6 +180,14 @@ pointwise::unary_ops! {
     pub fn cos(x) -> f32, pub fn cos_into { math::cos }
     /// The error function, as `torch.erf`.
     pub fn erf(x) -> f32, pub fn erf_into { math_function!(|x| math::erf::<M>(x)) }
+}
+
+/// The derivative of [`gelu`]: the distribution function of the normal distribution, and `x` times its density.
+#[inline(always)]
+fn gelu_slope(x: f32) -> f32 {
+    let below = 0.5 * (1.0 + math::erf::<Separate>(x * std::f32::consts::FRAC_1_SQRT_2));
+    let density = 0.398_942_3 * math::exp::<Separate>(-0.5 * x * x);
+    below + x * density
 }
 
 /// The post-op that limits to this range.

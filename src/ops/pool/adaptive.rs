@@ -3,6 +3,7 @@
 use super::pool_windows;
 use crate::elementwise::{Amax, Fold, Mean};
 use crate::error::Result;
+use crate::kernels::gradient::windows;
 use crate::kernels::pool::geometry::Windows;
 use crate::kernels::pool::{MAX_TAPS_IN_F32, Pooling};
 use crate::kernels::spatial;
@@ -10,7 +11,7 @@ use crate::layout::dims::Dims;
 use crate::op::lookup::OF_ONE;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, required_ints};
-use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::reduce;
 use crate::tensor::any::Operand;
 
@@ -33,54 +34,54 @@ static ADAPTIVE_AVG_POOL1D: Op = Op::new(&Schema::new("adaptive_avg_pool1d", &AD
         &Kernel::rust(&|args, results| run_adaptive::<1>(args, results, Pooling::Mean))
             .with_dtypes(OF_ONE)
             .needing_dense()
-            .on_both(),
+            .on_both_with(&|call| gradient::<1>(call, windows::avg_pool)),
     );
 static ADAPTIVE_AVG_POOL2D: Op = Op::new(&Schema::new("adaptive_avg_pool2d", &ADAPTIVE_ARGS[1]).dst_like_x())
     .with(
         &Kernel::rust(&|args, results| run_adaptive::<2>(args, results, Pooling::Mean))
             .with_dtypes(OF_ONE)
             .needing_dense()
-            .on_both(),
+            .on_both_with(&|call| gradient::<2>(call, windows::avg_pool)),
     );
 static ADAPTIVE_AVG_POOL3D: Op = Op::new(&Schema::new("adaptive_avg_pool3d", &ADAPTIVE_ARGS[2]).dst_like_x())
     .with(
         &Kernel::rust(&|args, results| run_adaptive::<3>(args, results, Pooling::Mean))
             .with_dtypes(OF_ONE)
             .needing_dense()
-            .on_both(),
+            .on_both_with(&|call| gradient::<3>(call, windows::avg_pool)),
     );
 static ADAPTIVE_MAX_POOL1D: Op = Op::new(&Schema::new("adaptive_max_pool1d", &ADAPTIVE_ARGS[0]).dst_like_x())
     .with(
         &Kernel::rust(&|args, results| run_adaptive::<1>(args, results, Pooling::Max))
             .with_dtypes(OF_ONE)
             .needing_dense()
-            .on_both(),
+            .on_both_with(&|call| gradient::<1>(call, windows::max_pool)),
     );
 static ADAPTIVE_MAX_POOL2D: Op = Op::new(&Schema::new("adaptive_max_pool2d", &ADAPTIVE_ARGS[1]).dst_like_x())
     .with(
         &Kernel::rust(&|args, results| run_adaptive::<2>(args, results, Pooling::Max))
             .with_dtypes(OF_ONE)
             .needing_dense()
-            .on_both(),
+            .on_both_with(&|call| gradient::<2>(call, windows::max_pool)),
     );
 static ADAPTIVE_MAX_POOL3D: Op = Op::new(&Schema::new("adaptive_max_pool3d", &ADAPTIVE_ARGS[2]).dst_like_x())
     .with(
         &Kernel::rust(&|args, results| run_adaptive::<3>(args, results, Pooling::Max))
             .with_dtypes(OF_ONE)
             .needing_dense()
-            .on_both(),
+            .on_both_with(&|call| gradient::<3>(call, windows::max_pool)),
     );
 static GLOBAL_AVG_POOL: Op = Op::new(&Schema::new("global_avg_pool", GLOBAL_ARGS).dst_like_x()).with(
     &Kernel::rust(&|args, results| run_global(args, results, Pooling::Mean, &Mean))
         .with_dtypes(OF_ONE)
         .needing_dense()
-        .on_both(),
+        .on_both_with(&|call| global_gradient(call, windows::avg_pool)),
 );
 static GLOBAL_MAX_POOL: Op = Op::new(&Schema::new("global_max_pool", GLOBAL_ARGS).dst_like_x()).with(
     &Kernel::rust(&|args, results| run_global(args, results, Pooling::Max, &Amax))
         .with_dtypes(OF_ONE)
         .needing_dense()
-        .on_both(),
+        .on_both_with(&|call| global_gradient(call, windows::max_pool)),
 );
 
 pub(crate) const OPS: &[&Op] = &[
@@ -132,6 +133,20 @@ fn run_windows(
 ) -> KernelResult {
     let op = args.op();
     pool_windows(args, results, output, pooling, || Windows::adaptive(op, input, output))
+}
+
+/// [`windows::avg_pool`] or [`windows::max_pool`].
+type PoolGradient = fn(&Backward<'_>, &Windows) -> Result<Gradients>;
+
+fn gradient<const N: usize>(call: &Backward<'_>, of: PoolGradient) -> Result<Gradients> {
+    let input = spatial::check_input(&call.args)?;
+    let AdaptivePool { output } = AdaptivePool::<N>::read(&call.args)?;
+    of(call, &Windows::adaptive(call.args.op(), &input, &output)?)
+}
+
+fn global_gradient(call: &Backward<'_>, of: PoolGradient) -> Result<Gradients> {
+    let input = spatial::check_input(&call.args)?;
+    of(call, &Windows::adaptive(call.args.op(), &input, &Dims::filled(1, input.len()))?)
 }
 
 /// 1-D adaptive average pooling, as `torch.nn.functional.adaptive_avg_pool1d`.

@@ -2,13 +2,14 @@
 
 use super::{SidePadding, pool_windows, window_parameters};
 use crate::error::Result;
+use crate::kernels::gradient::windows;
 use crate::kernels::pool::Pooling;
 use crate::kernels::pool::geometry::{PoolGeometry, PoolWindow};
 use crate::kernels::spatial;
 use crate::op::lookup::OF_ONE;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, flag, ints, required_ints};
-use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
 use crate::tensor::any::Operand;
 
 params! {
@@ -49,16 +50,22 @@ const fn args(spatial: usize) -> [ArgSpec; 6] {
 
 static ARGS: [[ArgSpec; 6]; 3] = [args(1), args(2), args(3)];
 static AVG_POOL1D: Op = Op::new(&Schema::new("avg_pool1d", &ARGS[0]).dst_like_x())
-    .with(&Kernel::rust(&run_avg_pool::<1>).with_dtypes(OF_ONE).needing_dense().on_both());
+    .with(&Kernel::rust(&run_avg_pool::<1>).with_dtypes(OF_ONE).needing_dense().on_both_with(&gradient::<1>));
 static AVG_POOL2D: Op = Op::new(&Schema::new("avg_pool2d", &ARGS[1]).dst_like_x())
-    .with(&Kernel::rust(&run_avg_pool::<2>).with_dtypes(OF_ONE).needing_dense().on_both());
+    .with(&Kernel::rust(&run_avg_pool::<2>).with_dtypes(OF_ONE).needing_dense().on_both_with(&gradient::<2>));
 static AVG_POOL3D: Op = Op::new(&Schema::new("avg_pool3d", &ARGS[2]).dst_like_x())
-    .with(&Kernel::rust(&run_avg_pool::<3>).with_dtypes(OF_ONE).needing_dense().on_both());
+    .with(&Kernel::rust(&run_avg_pool::<3>).with_dtypes(OF_ONE).needing_dense().on_both_with(&gradient::<3>));
 
 pub(crate) const OPS: &[&Op] = &[&AVG_POOL1D, &AVG_POOL2D, &AVG_POOL3D];
 
 /// The kernel for both keys and all layouts (NCHW, NHWC, blocked): see [`crate::kernels::pool`].
 fn run_avg_pool<const N: usize>(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    let (g, counts_padding) = geometry::<N>(args)?;
+    pool_windows(args, results, &g.output, Pooling::Mean, || g.windows(counts_padding))
+}
+
+/// The windows, and whether a mean counts padding.
+fn geometry<const N: usize>(args: &Args<'_>) -> Result<(PoolGeometry, bool)> {
     let input = spatial::check_input(args)?;
     let p = &AvgPool::<N>::read(args)?;
     let window = PoolWindow {
@@ -68,8 +75,12 @@ fn run_avg_pool<const N: usize>(args: &Args<'_>, results: &mut Results<'_>) -> K
         dilation: &[1; N],
         ceil_mode: p.ceil_mode,
     };
-    let g = PoolGeometry::new(args.op(), input, window)?;
-    pool_windows(args, results, &g.output, Pooling::Mean, || g.windows(p.count_include_pad))
+    Ok((PoolGeometry::new(args.op(), input, window)?, p.count_include_pad))
+}
+
+fn gradient<const N: usize>(call: &Backward<'_>) -> Result<Gradients> {
+    let (g, counts_padding) = geometry::<N>(&call.args)?;
+    windows::avg_pool(call, &g.windows(counts_padding)?)
 }
 
 /// 1-D average pooling, as `torch.nn.functional.avg_pool1d`.

@@ -2,13 +2,14 @@
 
 use super::{SidePadding, pool_windows, window_parameters};
 use crate::error::Result;
+use crate::kernels::gradient::windows;
 use crate::kernels::pool::Pooling;
 use crate::kernels::pool::geometry::{PoolGeometry, PoolWindow};
 use crate::kernels::spatial;
 use crate::op::lookup::OF_ONE;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, flag, ints, required_ints};
-use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
 use crate::tensor::any::Operand;
 
 params! {
@@ -53,22 +54,31 @@ const fn args(spatial: usize) -> [ArgSpec; 6] {
 
 static ARGS: [[ArgSpec; 6]; 3] = [args(1), args(2), args(3)];
 static MAX_POOL1D: Op = Op::new(&Schema::new("max_pool1d", &ARGS[0]).dst_like_x())
-    .with(&Kernel::rust(&run_max_pool::<1>).with_dtypes(OF_ONE).needing_dense().on_both());
+    .with(&Kernel::rust(&run_max_pool::<1>).with_dtypes(OF_ONE).needing_dense().on_both_with(&gradient::<1>));
 static MAX_POOL2D: Op = Op::new(&Schema::new("max_pool2d", &ARGS[1]).dst_like_x())
-    .with(&Kernel::rust(&run_max_pool::<2>).with_dtypes(OF_ONE).needing_dense().on_both());
+    .with(&Kernel::rust(&run_max_pool::<2>).with_dtypes(OF_ONE).needing_dense().on_both_with(&gradient::<2>));
 static MAX_POOL3D: Op = Op::new(&Schema::new("max_pool3d", &ARGS[2]).dst_like_x())
-    .with(&Kernel::rust(&run_max_pool::<3>).with_dtypes(OF_ONE).needing_dense().on_both());
+    .with(&Kernel::rust(&run_max_pool::<3>).with_dtypes(OF_ONE).needing_dense().on_both_with(&gradient::<3>));
 
 pub(crate) const OPS: &[&Op] = &[&MAX_POOL1D, &MAX_POOL2D, &MAX_POOL3D];
 
 /// The kernel for both keys and all layouts (NCHW, NHWC, blocked): see [`crate::kernels::pool`].
 fn run_max_pool<const N: usize>(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    let g = geometry::<N>(args)?;
+    pool_windows(args, results, &g.output, Pooling::Max, || g.windows(false))
+}
+
+fn geometry<const N: usize>(args: &Args<'_>) -> Result<PoolGeometry> {
     let input = spatial::check_input(args)?;
     let MaxPool { kernel, stride, padding, dilation, ceil_mode } = &MaxPool::<N>::read(args)?;
     let padding = (&padding.begin(), &padding.end());
     let window = PoolWindow { kernel, stride: stride.as_ref(), padding, dilation, ceil_mode: *ceil_mode };
-    let g = PoolGeometry::new(args.op(), input, window)?;
-    pool_windows(args, results, &g.output, Pooling::Max, || g.windows(false))
+    PoolGeometry::new(args.op(), input, window)
+}
+
+/// The largest element of each window is found again, so that no indices are kept.
+fn gradient<const N: usize>(call: &Backward<'_>) -> Result<Gradients> {
+    windows::max_pool(call, &geometry::<N>(&call.args)?.windows(false)?)
 }
 
 /// 1-D max pooling, as `torch.nn.functional.max_pool1d`.

@@ -2,18 +2,36 @@
 //!
 //! A view consists of strides. A blocked tensor has none, so these ops have no blocked kernel.
 
+use crate::error::Result;
 use crate::op::facts::Sharing;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{AxesOf, axis, data, int, required_axes, required_axis, required_int, required_ints};
-use crate::op::{ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::op::{ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::EACH_DTYPE;
+use crate::tensor::any::TensorRef;
+
+macro_rules! with_gradient {
+    ($kernel:expr) => {
+        $kernel.on_strided()
+    };
+    ($kernel:expr, $g:expr) => {
+        $kernel.on_strided_with(&$g)
+    };
+}
+
+/// The gradient of a view of all elements in their order: the incoming one with the sizes of the operand.
+fn reshaped(call: &Backward<'_>) -> Result<Gradients> {
+    let TensorRef::Strided(diff) = call.diff()? else { unreachable!("it has the key of the operand") };
+    call.each(|_| Ok(diff.reshape(call.args.tensor(0)?.dims())?.into()))
+}
 
 /// Declares ops that give a view: name, whether the result always shares the storage, parameters, and the method that makes the
 /// view from them.
 macro_rules! view_ops {
     ($(
         $(#[$doc:meta])*
-        $op:ident = $name:literal, $sharing:ident, $params:ident { $($field:ident : $type:ty => $spec:expr),* }, |$x:ident| $view:expr;
+        $op:ident = $name:literal, $sharing:ident, $params:ident { $($field:ident : $type:ty => $spec:expr),* }, |$x:ident| $view:expr
+            $(, gradient $g:expr)?;
     )*) => {
         $(
             params! {
@@ -30,7 +48,7 @@ macro_rules! view_ops {
                     let ($x, $params { $($field),* }) = (args.strided(0)?, $params::read(args)?);
                     results.view($view?)
                 }
-                Op::new(&Schema::new($name, ARGS).dst_like_x().sharing(Sharing::$sharing)).with(&Kernel::rust(&run).with_dtypes(EACH_DTYPE).on_strided())
+                Op::new(&Schema::new($name, ARGS).dst_like_x().sharing(Sharing::$sharing)).with(&with_gradient!(Kernel::rust(&run).with_dtypes(EACH_DTYPE) $(, $g)?))
             };
         )*
 
@@ -40,10 +58,10 @@ macro_rules! view_ops {
 
 view_ops! {
     /// Parameters of `view`: the sizes of the result, one of which may be -1.
-    VIEW = "view", Always, View { dims: Vec<i64> => required_ints("dims") }, |x| x.view(&dims);
+    VIEW = "view", Always, View { dims: Vec<i64> => required_ints("dims") }, |x| x.view(&dims), gradient reshaped;
 
     /// Parameters of `reshape`: those of `view`. The op copies where strides cannot express the result.
-    RESHAPE = "reshape", Never, Reshape { dims: Vec<i64> => required_ints("dims") }, |x| x.reshape(&dims);
+    RESHAPE = "reshape", Never, Reshape { dims: Vec<i64> => required_ints("dims") }, |x| x.reshape(&dims), gradient reshaped;
 
     /// Parameters of `permute`: for each axis of the result its axis of `x`.
     PERMUTE = "permute", Always, Permute { axes: Vec<i64> => required_axes("axes") }, |x| x.permute(&axes);
@@ -81,16 +99,16 @@ view_ops! {
     EXPAND = "expand", Always, Expand { dims: Vec<i64> => required_ints("dims") }, |x| x.expand(&dims);
 
     /// Parameters of `squeeze`: the axis of size 1 that is removed.
-    SQUEEZE = "squeeze", Always, Squeeze { axis: i64 => required_axis("axis") }, |x| x.squeeze_axis(axis);
+    SQUEEZE = "squeeze", Always, Squeeze { axis: i64 => required_axis("axis") }, |x| x.squeeze_axis(axis), gradient reshaped;
 
     /// Parameters of `unsqueeze`: the number of the new axis.
     UNSQUEEZE = "unsqueeze", Always,
         Unsqueeze { axis: i64 => required_int("axis").axes_of(AxesOf::Result) },
-        |x| x.unsqueeze(axis);
+        |x| x.unsqueeze(axis), gradient reshaped;
 
     /// Parameters of `flatten`: the first and the last of the axes that are merged. The op copies where strides cannot
     /// express the result, as the method does.
     FLATTEN = "flatten", RowMajor,
         Flatten { start: i64 => axis("start", 0), end: i64 => required_axis("end") },
-        |x| x.flatten(start, end);
+        |x| x.flatten(start, end), gradient reshaped;
 }

@@ -1,0 +1,29 @@
+//! Gradients of programs of blocktensor's ops: [`record`] makes a [`Tape`], which stores each operator with its operands and results;
+//! [`Recording::backward`] runs it back. Nothing is reordered on the way: a gradient has the layout of its operand, and the program
+//! states the reorders between layouts ([`Tape::to_blocked`], [`Tape::to_strided`]), whose gradients are the reorders back.
+//!
+//! ```
+//! use blocktensor::{BoundOp, StridedTensor, Tensor};
+//! let x = StridedTensor::from_slice(&[1f32, 2.0, 3.0], &[3])?;
+//! let recording = blocktensor_grad::record(|tape| {
+//!     let x = tape.variable(x.into());
+//!     // The same value twice: its gradients are summed.
+//!     let product = tape.call(&BoundOp::new("mul", &["a", "b"], &[])?, &[&x, &x])?;
+//!     let sum = tape.call(&BoundOp::new("add", &["a", "b"], &[])?, &[&product, &x])?;
+//!     Ok((x, sum))
+//! })?;
+//! let (x, sum) = recording.value().clone();
+//! let ones: Tensor = StridedTensor::from_slice(&[1f32; 3], &[3])?.into();
+//! let gradients = recording.backward_from(&sum, ones)?;
+//! let Some(Tensor::Strided(of_x)) = gradients.of(&x) else { panic!("strided, as x is") };
+//! assert_eq!(of_x.to_vec::<f32>()?, [3.0, 5.0, 7.0]);
+//! # Ok::<(), blocktensor::Error>(())
+//! ```
+
+mod loss;
+mod sgd;
+mod tape;
+
+pub use loss::{cross_entropy, mse_loss};
+pub use sgd::Sgd;
+pub use tape::{Gradients, Recording, Tape, Var, record};

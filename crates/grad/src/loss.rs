@@ -1,0 +1,178 @@
+//! Losses: ops that this crate registers with their gradients, through the same door as any other crate.
+
+use std::sync::OnceLock;
+
+use blocktensor::dispatch::schema::{data, plain};
+use blocktensor::dispatch::{
+    self, Args, Backward, DispatchKey, Gradients, Kernel, KernelResult, Op, Results, Schema, register_backend,
+};
+use blocktensor::{BoundOp, Complaint, DType, Error, FormatRule, Result, StridedTensor, elementwise};
+
+use crate::{Tape, Var};
+
+static CROSS_ENTROPY: Schema = Schema::new(
+    "cross_entropy",
+    &[data("x").f32(), plain("target").with_fixed_dtypes(&[DType::S32], "it is s32: one class for each row")],
+);
+static MSE_LOSS: Schema = Schema::new("mse_loss", &[data("x").f32(), data("target").f32()]);
+
+/// The registered op of this name. The first call registers both losses.
+fn loss(name: &str) -> Result<&'static Op> {
+    static REGISTERED: OnceLock<std::result::Result<(), String>> = OnceLock::new();
+    let done = REGISTERED.get_or_init(|| {
+        register_backend(|to| {
+            for (schema, run, gradient) in [
+                (&CROSS_ENTROPY, Kernel::rust(&run_cross_entropy), Kernel::gradient(&cross_entropy_gradient)),
+                (&MSE_LOSS, Kernel::rust(&run_mse), Kernel::gradient(&mse_gradient)),
+            ] {
+                to.op(Box::leak(Box::new(Op::new(schema))))?;
+                to.kernel(schema.name, DispatchKey::STRIDED, run)?;
+                to.kernel(schema.name, DispatchKey::STRIDED, gradient)?;
+            }
+            Ok(())
+        })
+        .map_err(|e| e.to_string())
+    });
+    let failed = |got: String| {
+        let rule = "the losses are registered once";
+        Error::Registration(Complaint::new(
+            "register_backend",
+            "op",
+            got,
+            rule,
+            "register no op of that name",
+        ))
+    };
+    done.clone().map_err(failed)?;
+    dispatch::op(name).ok_or_else(|| failed(format!("`{name}`")))
+}
+
+/// The mean over rows of `log(sum over classes of exp(x)) - x[target]`, as `torch.nn.functional.cross_entropy` with class indices.
+///
+/// # Shapes
+/// `x` [N, C] of logits, `target` `[N]`; the result has no dimensions. Without rows it is NaN.
+///
+/// # Dtypes
+/// `x` f32, `target` s32; computed in f64 and rounded once.
+///
+/// # Errors
+/// `ShapeMismatch`, `DTypeMismatch`; `InvalidArgument` for a class that is not there; `UnsupportedOp` on blocked tensors.
+#[track_caller]
+pub fn cross_entropy(tape: &mut Tape, x: &Var, target: &Var) -> Result<Var> {
+    tape.call(&BoundOp::of(loss("cross_entropy")?, &["x", "target"], &[])?, &[x, target])
+}
+
+/// The mean of `(x - target)^2`, as `torch.nn.functional.mse_loss`.
+///
+/// # Shapes
+/// `x` and `target` of the same sizes; the result has no dimensions. Without elements it is NaN.
+///
+/// # Dtypes
+/// f32; computed in f64 and rounded once.
+///
+/// # Errors
+/// `ShapeMismatch`; `UnsupportedOp` on blocked tensors.
+#[track_caller]
+pub fn mse_loss(tape: &mut Tape, x: &Var, target: &Var) -> Result<Var> {
+    tape.call(&BoundOp::of(loss("mse_loss")?, &["x", "target"], &[])?, &[x, target])
+}
+
+fn complaint(args: &Args<'_>, name: &'static str, got: String, rule: String, remedy: &str) -> Box<Complaint> {
+    Complaint::new(args.op(), name, got, rule, remedy)
+}
+
+/// Logits, the number of classes, and the class of each row, checked.
+fn rows(args: &Args<'_>) -> Result<(Vec<f32>, usize, Vec<usize>)> {
+    let (x, target) = (args.strided(0)?, args.strided(1)?);
+    if x.rank() != 2 || target.dims() != &x.dims()[..1] {
+        let got = format!("x {:?} and target {:?}", x.dims(), target.dims());
+        let rule = "x is [N, C], and target [N]".to_string();
+        return Err(Error::ShapeMismatch(complaint(args, "target", got, rule, "flatten x")));
+    }
+    let c = x.dims()[1];
+    let class = |v: i32| usize::try_from(v).ok().filter(|&v| v < c);
+    let classes = target.to_vec::<i32>()?;
+    match classes.iter().position(|&v| class(v).is_none()) {
+        None => Ok((x.to_vec()?, c, classes.iter().filter_map(|&v| class(v)).collect())),
+        Some(at) => {
+            let got = format!("{} at row {at}", classes[at]);
+            let rule = format!("classes are 0 to {}", c.saturating_sub(1));
+            Err(Error::InvalidArgument(complaint(args, "target", got, rule, "pass indices of classes")))
+        }
+    }
+}
+
+/// The probabilities of a row and the logarithm of its sum.
+fn softmax(row: &[f32]) -> (Vec<f64>, f64) {
+    let largest = row.iter().fold(f32::NEG_INFINITY, |m, &v| m.max(v));
+    let exp: Vec<f64> = row.iter().map(|&v| f64::from(v - largest).exp()).collect();
+    let sum: f64 = exp.iter().sum();
+    (exp.iter().map(|e| e / sum).collect(), sum.ln() + f64::from(largest))
+}
+
+/// Writes a result without dimensions.
+fn write(args: &Args<'_>, results: &mut Results<'_>, value: impl FnOnce() -> Result<f64>) -> KernelResult {
+    let dst = results.by_rule(FormatRule::Contiguous, &[args.strided(0)?], &[], DType::F32)?;
+    let value = StridedTensor::from_slice(&[value()? as f32], &[])?;
+    Ok(elementwise::copy_into(args.op(), dst, &value)?)
+}
+
+fn run_cross_entropy(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    write(args, results, || {
+        let (x, c, classes) = rows(args)?;
+        let each = x.chunks(c.max(1)).zip(&classes);
+        let sum: f64 = each.map(|(row, &class)| softmax(row).1 - f64::from(row[class])).sum();
+        Ok(sum / classes.len() as f64)
+    })
+}
+
+/// `(softmax(x) - 1 at the target) / N`.
+fn cross_entropy_gradient(call: &Backward<'_>) -> Result<Gradients> {
+    let (x, c, classes) = rows(&call.args)?;
+    let scale = scale(call)? / classes.len() as f64;
+    let mut made = Vec::with_capacity(x.len());
+    for (row, &class) in x.chunks(c.max(1)).zip(&classes) {
+        let of = |(i, p): (usize, &f64)| ((p - f64::from(u8::from(i == class))) * scale) as f32;
+        made.extend(softmax(row).0.iter().enumerate().map(of));
+    }
+    let made = StridedTensor::from_slice(&made, call.args.strided(0)?.dims())?;
+    Ok(vec![call.wants(0).then(|| made.into())])
+}
+
+/// The gradient of the loss, a number.
+fn scale(call: &Backward<'_>) -> Result<f64> {
+    match call.diff()? {
+        blocktensor::TensorRef::Strided(diff) => Ok(diff.get::<f32>(&[]).unwrap_or(1.0).into()),
+        _ => unreachable!("it has the key of the result"),
+    }
+}
+
+/// The differences of both operands, checked.
+fn differences(args: &Args<'_>) -> Result<Vec<f64>> {
+    let (x, target) = (args.strided(0)?, args.strided(1)?);
+    if x.dims() != target.dims() {
+        let rule = format!("x is {:?}", x.dims());
+        let got = format!("{:?}", target.dims());
+        return Err(Error::ShapeMismatch(complaint(args, "target", got, rule, "pass the same sizes")));
+    }
+    let (x, target) = (x.to_vec::<f32>()?, target.to_vec::<f32>()?);
+    Ok(x.iter().zip(&target).map(|(x, t)| f64::from(*x) - f64::from(*t)).collect())
+}
+
+fn run_mse(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    write(args, results, || {
+        let all = differences(args)?;
+        Ok(all.iter().map(|d| d * d).sum::<f64>() / all.len() as f64)
+    })
+}
+
+/// `2 (x - target) / count`, and its negative by the target.
+fn mse_gradient(call: &Backward<'_>) -> Result<Gradients> {
+    let all = differences(&call.args)?;
+    let scale = 2.0 * scale(call)? / all.len() as f64;
+    call.each(|i| {
+        let sign = if i == 0 { scale } else { -scale };
+        let made: Vec<f32> = all.iter().map(|d| (d * sign) as f32).collect();
+        Ok(StridedTensor::from_slice(&made, call.args.strided(i)?.dims())?.into())
+    })
+}

@@ -1,0 +1,53 @@
+//! Stochastic gradient descent with momentum and weight decay.
+
+use blocktensor::{Result, Tensor, ops};
+
+/// `g = gradient + weight_decay * w; v = momentum * v + g; w = w - rate * v`, as `torch.optim.SGD` without dampening.
+///
+/// Each is an element-wise op in the layout of the weights: blocked weights stay blocked.
+#[derive(Clone, Debug)]
+pub struct Sgd {
+    rate: f64,
+    momentum: f64,
+    weight_decay: f64,
+    velocities: Vec<Option<Tensor>>,
+}
+
+impl Sgd {
+    /// Without momentum and weight decay.
+    pub fn new(rate: f64) -> Sgd {
+        Sgd { rate, momentum: 0.0, weight_decay: 0.0, velocities: Vec::new() }
+    }
+
+    /// With this momentum.
+    pub fn momentum(self, momentum: f64) -> Sgd {
+        Sgd { momentum, ..self }
+    }
+
+    /// With this weight decay.
+    pub fn weight_decay(self, weight_decay: f64) -> Sgd {
+        Sgd { weight_decay, ..self }
+    }
+
+    /// The weights after a step. Weights are told from each other by `number`.
+    ///
+    /// # Errors
+    /// Those of the element-wise ops: a gradient that is not as its weights.
+    #[track_caller]
+    pub fn step(&mut self, number: usize, weights: &Tensor, gradient: &Tensor) -> Result<Tensor> {
+        let decayed = match self.weight_decay {
+            0.0 => gradient.clone(),
+            decay => ops::add(gradient, &ops::mul_scalar(weights, decay)?)?,
+        };
+        if self.velocities.len() <= number {
+            self.velocities.resize(number + 1, None);
+        }
+        let velocity = match self.velocities[number].take() {
+            Some(before) => ops::add(&ops::mul_scalar(&before, self.momentum)?, &decayed)?,
+            None => decayed,
+        };
+        let next = ops::sub(weights, &ops::mul_scalar(&velocity, self.rate)?)?;
+        self.velocities[number] = Some(velocity);
+        Ok(next)
+    }
+}

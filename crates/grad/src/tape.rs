@@ -1,0 +1,302 @@
+//! The tape: operators in the order in which they ran, with what their gradients read.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use blocktensor::{
+    BoundOp, Complaint, Error, Layout, MemoryFormat, Operand, Operator, Result, StridedTensor, Tensor,
+    TensorRef, ops,
+};
+
+/// A value of a tape: a tensor, and its number there.
+#[derive(Clone, Debug)]
+pub struct Var {
+    tape: u64,
+    number: usize,
+    tensor: Tensor,
+    /// Whether it depends on a variable.
+    is_differentiable: bool,
+}
+
+impl Var {
+    /// The tensor.
+    pub fn tensor(&self) -> &Tensor {
+        &self.tensor
+    }
+}
+
+/// What made a value of others.
+#[derive(Debug)]
+enum Step {
+    Op {
+        op: BoundOp,
+        inputs: Vec<Var>,
+        results: Vec<Var>,
+    },
+    /// A reorder that the program stated: operand and result.
+    Reorder(Box<(Var, Var)>),
+}
+
+/// Records operators while they run. Made by [`record`].
+#[derive(Debug)]
+pub struct Tape {
+    number: u64,
+    values: usize,
+    steps: Vec<Step>,
+}
+
+/// A finished tape, with what the program returned.
+#[derive(Debug)]
+pub struct Recording<T> {
+    tape: Tape,
+    value: T,
+}
+
+/// The gradients of a tape's variables.
+#[derive(Debug)]
+pub struct Gradients {
+    tape: u64,
+    of: HashMap<usize, Tensor>,
+}
+
+/// Runs `program` with a new tape, and keeps the tape for [`Recording::backward`].
+///
+/// # Errors
+/// Those of `program`.
+pub fn record<T>(program: impl FnOnce(&mut Tape) -> Result<T>) -> Result<Recording<T>> {
+    static TAPES: AtomicU64 = AtomicU64::new(0);
+    let mut tape = Tape { number: TAPES.fetch_add(1, Ordering::Relaxed), values: 0, steps: Vec::new() };
+    let value = program(&mut tape)?;
+    Ok(Recording { tape, value })
+}
+
+fn foreign(call: &'static str) -> Error {
+    let (got, rule) = ("a value of another tape", "values belong to the tape that made them");
+    Error::InvalidArgument(Complaint::new(
+        call,
+        "var",
+        got,
+        rule,
+        "make it with `variable` or `constant` of this tape",
+    ))
+}
+
+impl Tape {
+    fn value(&mut self, tensor: Tensor, is_differentiable: bool) -> Var {
+        self.values += 1;
+        Var { tape: self.number, number: self.values - 1, tensor, is_differentiable }
+    }
+
+    /// A tensor whose gradient is asked for: an operand or weights.
+    pub fn variable(&mut self, tensor: Tensor) -> Var {
+        self.value(tensor, true)
+    }
+
+    /// A tensor without a gradient: images, labels.
+    pub fn constant(&mut self, tensor: Tensor) -> Var {
+        self.value(tensor, false)
+    }
+
+    /// Runs an operator with one result and records it.
+    ///
+    /// # Errors
+    /// As [`call_all`](Self::call_all); `InvalidArgument` for an operator with several results.
+    #[track_caller]
+    pub fn call(&mut self, op: &BoundOp, inputs: &[&Var]) -> Result<Var> {
+        let mut results = self.call_all(op, inputs)?;
+        match (results.pop(), results.is_empty()) {
+            (Some(only), true) => Ok(only),
+            (_, _) => {
+                let rule = "it has several results, or none";
+                let complaint = Complaint::new(op.op(), "op", op.to_string(), rule, "use `call_all`");
+                Err(Error::InvalidArgument(complaint))
+            }
+        }
+    }
+
+    /// Runs an operator and records it. One that no variable reaches is not recorded.
+    ///
+    /// # Errors
+    /// `UnsupportedOp` before it runs if a variable reaches it and it has no gradient for the key of its operands;
+    /// `InvalidArgument` for a value of another tape; the operator's own errors.
+    #[track_caller]
+    pub fn call_all(&mut self, op: &BoundOp, inputs: &[&Var]) -> Result<Vec<Var>> {
+        if inputs.iter().any(|var| var.tape != self.number) {
+            return Err(foreign("call"));
+        }
+        let tensors: Vec<TensorRef<'_>> = inputs.iter().map(|var| var.tensor.tensor_ref()).collect();
+        let is_differentiable = inputs.iter().any(|var| var.is_differentiable);
+        if is_differentiable {
+            op.check_gradient(&tensors)?;
+        }
+        let results = op.run(&tensors)?;
+        let results: Vec<Var> = results.into_iter().map(|t| self.value(t, is_differentiable)).collect();
+        if is_differentiable {
+            let inputs = inputs.iter().map(|var| (*var).clone()).collect();
+            self.steps.push(Step::Op { op: op.clone(), inputs, results: results.clone() });
+        }
+        Ok(results)
+    }
+
+    /// Reorders a strided value into a blocked layout. Its gradient is the reorder back.
+    ///
+    /// # Errors
+    /// `KeyMismatch` for a value that is not strided; those of the reorder.
+    #[track_caller]
+    pub fn to_blocked(&mut self, var: &Var, layout: &Layout) -> Result<Var> {
+        let reordered = strided("to_blocked", var)?.to_blocked(layout)?;
+        self.reordered(var, reordered.into())
+    }
+
+    /// Reorders a blocked value into a memory format. Its gradient is the reorder back.
+    ///
+    /// # Errors
+    /// `KeyMismatch` for a value that is not blocked; those of the reorder.
+    #[track_caller]
+    pub fn to_strided(&mut self, var: &Var, format: MemoryFormat) -> Result<Var> {
+        let Tensor::Blocked(blocked) = &var.tensor else {
+            let got = var.tensor.tensor_ref().describe();
+            let complaint = Complaint::new("to_strided", "var", got, "it is blocked", "leave the call out");
+            return Err(Error::KeyMismatch(complaint));
+        };
+        self.reordered(var, blocked.to_strided(format)?.into())
+    }
+
+    fn reordered(&mut self, var: &Var, tensor: Tensor) -> Result<Var> {
+        if var.tape != self.number {
+            return Err(foreign("reorder"));
+        }
+        let result = self.value(tensor, var.is_differentiable);
+        if var.is_differentiable {
+            self.steps.push(Step::Reorder(Box::new((var.clone(), result.clone()))));
+        }
+        Ok(result)
+    }
+}
+
+fn strided<'a>(call: &'static str, var: &'a Var) -> Result<&'a StridedTensor> {
+    match &var.tensor {
+        Tensor::Strided(t) => Ok(t),
+        other => {
+            let got = other.tensor_ref().describe();
+            Err(Error::KeyMismatch(Complaint::new(call, "var", got, "it is strided", "leave the call out")))
+        }
+    }
+}
+
+impl<T> Recording<T> {
+    /// What the program returned.
+    pub fn value(&self) -> &T {
+        &self.value
+    }
+
+    /// As [`backward_from`](Self::backward_from) a loss of one element, whose gradient is 1.
+    ///
+    /// # Errors
+    /// As `backward_from`; `ShapeMismatch` for a loss of several elements.
+    #[track_caller]
+    pub fn backward(self, loss: &Var) -> Result<Gradients> {
+        let of = strided("backward", loss)?;
+        if of.numel() != 1 {
+            let rule = "a loss has one element";
+            let remedy = "take the mean, or call `backward_from` with a gradient of these sizes";
+            let complaint =
+                Complaint::new("backward", "loss", loss.tensor.tensor_ref().describe(), rule, remedy);
+            return Err(Error::ShapeMismatch(complaint));
+        }
+        let one = StridedTensor::full(of.dims(), 1f32, MemoryFormat::Contiguous)?;
+        self.backward_from(loss, one.into())
+    }
+
+    /// Runs the tape back from `from`, whose gradient is `diff`. The gradients of a value that is used more than once are summed in
+    /// the order of the tape, so that two runs give the same bits. Each step is freed after its gradients are computed.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a value of another tape, or one that depends on no variable; the ops' own errors.
+    #[track_caller]
+    pub fn backward_from(self, from: &Var, diff: Tensor) -> Result<Gradients> {
+        let mut tape = self.tape;
+        if from.tape != tape.number {
+            return Err(foreign("backward"));
+        }
+        if !from.is_differentiable {
+            let got = from.tensor.tensor_ref().describe();
+            let rule = "it depends on no variable of the tape";
+            let complaint =
+                Complaint::new("backward", "from", got, rule, "make its operands with `variable`");
+            return Err(Error::InvalidArgument(complaint));
+        }
+        let mut of = HashMap::from([(from.number, diff)]);
+        while let Some(step) = tape.steps.pop() {
+            match step {
+                Step::Op { op, inputs, results } => {
+                    let diffs: Vec<Option<Tensor>> =
+                        results.iter().map(|var| of.remove(&var.number)).collect();
+                    if diffs.iter().all(Option::is_none) {
+                        continue;
+                    }
+                    let wanted: Vec<bool> = inputs.iter().map(|var| var.is_differentiable).collect();
+                    let made = op.backward(
+                        &refs(&inputs),
+                        &refs(&results),
+                        &diffs.iter().map(|diff| diff.as_ref().map(Operand::tensor_ref)).collect::<Vec<_>>(),
+                        &wanted,
+                    )?;
+                    for (var, made) in inputs.iter().zip(made) {
+                        made.map_or(Ok(()), |made| add(&mut of, var.number, made))?;
+                    }
+                }
+                Step::Reorder(reorder) => {
+                    let (input, result) = *reorder;
+                    let Some(diff) = of.remove(&result.number) else { continue };
+                    add(&mut of, input.number, back(&input.tensor, diff)?)?;
+                }
+            }
+        }
+        Ok(Gradients { tape: tape.number, of })
+    }
+}
+
+fn refs(vars: &[Var]) -> Vec<TensorRef<'_>> {
+    vars.iter().map(|var| var.tensor.tensor_ref()).collect()
+}
+
+/// Adds a gradient to what a value has.
+#[track_caller]
+fn add(of: &mut HashMap<usize, Tensor>, number: usize, made: Tensor) -> Result<()> {
+    let sum = match of.remove(&number) {
+        Some(before) => ops::add(&before, &made)?,
+        None => made,
+    };
+    of.insert(number, sum);
+    Ok(())
+}
+
+/// The gradient of a reorder's operand.
+#[track_caller]
+fn back(operand: &Tensor, diff: Tensor) -> Result<Tensor> {
+    match (operand, &diff) {
+        (Tensor::Strided(x), Tensor::Blocked(diff)) => {
+            Ok(diff.to_strided(x.suggest_memory_format(false))?.into())
+        }
+        (Tensor::Blocked(x), Tensor::Strided(diff)) => Ok(diff.to_blocked(x.layout())?.into()),
+        _ => {
+            let got = diff.tensor_ref().describe();
+            let rule = "the gradient of a reordered value has its key";
+            Err(Error::KeyMismatch(Complaint::new(
+                "backward",
+                "diff",
+                got,
+                rule,
+                "fix the gradient's kernel",
+            )))
+        }
+    }
+}
+
+impl Gradients {
+    /// The gradient of a variable. `None` if the result does not depend on it, and for a value of another tape.
+    pub fn of(&self, var: &Var) -> Option<&Tensor> {
+        (var.tape == self.tape).then(|| self.of.get(&var.number)).flatten()
+    }
+}

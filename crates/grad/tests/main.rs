@@ -1,0 +1,281 @@
+//! Tapes, losses against finite differences, and a small CNN that trains in two layouts.
+
+use blocktensor::{
+    BoundOp, Error, Layout, MemoryFormat, StridedTensor, Tensor, WeightsKind, ledger, run_with_threads,
+};
+use blocktensor_grad::{Sgd, Tape, Var, cross_entropy, mse_loss, record};
+
+/// Uniform in -1 to 1 (SplitMix64).
+fn reals(seed: u64, n: usize) -> Vec<f32> {
+    let mut state = seed;
+    let mut next = || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 40) as f32 / (1u64 << 23) as f32 - 1.0
+    };
+    (0..n).map(|_| next()).collect()
+}
+
+fn strided(values: &[f32], dims: &[usize]) -> StridedTensor {
+    StridedTensor::from_slice(values, dims).unwrap()
+}
+
+fn plain(t: &Tensor) -> Vec<f32> {
+    match t {
+        Tensor::Strided(t) => t.to_vec().unwrap(),
+        Tensor::Blocked(t) => {
+            t.check_tail().unwrap();
+            t.to_strided(MemoryFormat::Contiguous).unwrap().to_vec().unwrap()
+        }
+        Tensor::Opaque(_) => unreachable!("no key but ours"),
+    }
+}
+
+fn op(name: &str, inputs: &[&str]) -> BoundOp {
+    BoundOp::new(name, inputs, &[]).unwrap()
+}
+
+#[test]
+fn losses_agree_with_finite_differences() {
+    let (n, c) = (5, 7);
+    let (x, t) = (reals(1, n * c), reals(2, n * c));
+    let classes = [3, 0, 6, 2, 2];
+    let cross = |x: &[f64]| -> f64 {
+        let row =
+            |(row, class): (&[f64], &usize)| row.iter().map(|v| v.exp()).sum::<f64>().ln() - row[*class];
+        x.chunks(c).zip(&classes).map(row).sum::<f64>() / n as f64
+    };
+    let mse = |x: &[f64]| -> f64 {
+        x.iter().zip(&t).map(|(x, t)| (x - f64::from(*t)).powi(2)).sum::<f64>() / (n * c) as f64
+    };
+    for is_cross in [true, false] {
+        let recording = record(|tape| {
+            let x = tape.variable(strided(&x, &[n, c]).into());
+            let loss = if is_cross {
+                let of: Vec<i32> = classes.iter().map(|&v| v as i32).collect();
+                let target = tape.constant(StridedTensor::from_slice(&of, &[n])?.into());
+                cross_entropy(tape, &x, &target)?
+            } else {
+                let target = tape.constant(strided(&t, &[n, c]).into());
+                mse_loss(tape, &x, &target)?
+            };
+            Ok((x, loss))
+        })
+        .unwrap();
+        let f: &dyn Fn(&[f64]) -> f64 = if is_cross { &cross } else { &mse };
+        let (var, loss) = recording.value().clone();
+        let wide: Vec<f64> = x.iter().map(|&v| v.into()).collect();
+        assert!((f64::from(plain(loss.tensor())[0]) - f(&wide)).abs() < 1e-6);
+        let got = plain(recording.backward(&loss).unwrap().of(&var).unwrap());
+        for (i, got) in got.iter().enumerate() {
+            let (mut above, mut below) = (wide.clone(), wide.clone());
+            above[i] += 1e-6;
+            below[i] -= 1e-6;
+            let want = (f(&above) - f(&below)) / 2e-6;
+            assert!((f64::from(*got) - want).abs() < 1e-7, "{i}: {got} for {want}");
+        }
+    }
+}
+
+#[test]
+fn bad_classes_and_sizes_are_refused() {
+    let call = |classes: &[i32], dims: &[usize]| {
+        record(|tape| {
+            let x = tape.variable(strided(&[0.0; 6], &[2, 3]).into());
+            let target = tape.constant(StridedTensor::from_slice(classes, dims)?.into());
+            cross_entropy(tape, &x, &target)
+        })
+        .map(|recording| recording.value().clone())
+    };
+    for wrong in [3, -1] {
+        assert!(matches!(call(&[0, wrong], &[2]), Err(Error::InvalidArgument(_))));
+    }
+    assert!(matches!(call(&[0, 1, 2], &[3]), Err(Error::ShapeMismatch(_))));
+    assert!(call(&[0, 2], &[2]).is_ok());
+}
+
+#[test]
+fn an_op_without_a_gradient_is_refused_before_it_runs() {
+    let softmax = BoundOp::new("softmax", &["x"], &[("axis", 1.into())]).unwrap();
+    let error = record(|tape| {
+        let x = tape.variable(strided(&[1.0; 6], &[2, 3]).into());
+        let (error, book) = ledger::record(|| tape.call(&softmax, &[&x]).unwrap_err());
+        assert!(book.runs.is_empty(), "{book}");
+        // A constant needs no gradient.
+        let constant = tape.constant(strided(&[1.0; 6], &[2, 3]).into());
+        tape.call(&softmax, &[&constant])?;
+        Ok(error)
+    })
+    .unwrap();
+    assert!(matches!(error.value(), Error::UnsupportedOp(_)));
+    let text = error.value().to_string();
+    assert!(text.contains("softmax") && text.contains("strided"), "{text}");
+}
+
+#[test]
+fn values_of_another_tape_and_losses_of_many_elements_are_refused() {
+    let relu = op("relu", &["x"]);
+    let make = || {
+        record(|tape| {
+            let x = tape.variable(strided(&[1.0; 2], &[2]).into());
+            tape.call(&relu, &[&x])
+        })
+    };
+    let (first, second) = (make().unwrap(), make().unwrap());
+    let other = first.value().clone();
+    let foreign = record(|tape| tape.call(&relu, &[&other])).unwrap_err();
+    assert!(matches!(foreign, Error::InvalidArgument(_)));
+    let many = second.value().clone();
+    assert!(matches!(first.backward_from(&many, many.tensor().clone()), Err(Error::InvalidArgument(_))));
+    assert!(matches!(second.backward(&many), Err(Error::ShapeMismatch(_))));
+    let constant = record(|tape| Ok(tape.constant(strided(&[1.0], &[]).into()))).unwrap();
+    let value = constant.value().clone();
+    assert!(matches!(constant.backward(&value), Err(Error::InvalidArgument(_))));
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    Nhwc,
+    Blocked,
+}
+
+const CLASSES: usize = 3;
+
+/// Images of 3 channels whose class is the orientation of a wave; a linear classifier does not see it.
+fn images(n: usize) -> (StridedTensor, StridedTensor) {
+    let phases = reals(10, n);
+    let (mut values, mut classes) = (Vec::new(), Vec::new());
+    for (i, phase) in phases.iter().enumerate() {
+        let class = i % CLASSES;
+        classes.push(class as i32);
+        for c in 0..3 {
+            for at in 0..144 {
+                let (h, w) = ((at / 12) as f32, (at % 12) as f32);
+                let along = [h, w, h + w][class];
+                values.push((along * 1.3 + phase * 3.0 + c as f32).sin());
+            }
+        }
+    }
+    (strided(&values, &[n, 3, 12, 12]), StridedTensor::from_slice(&classes, &[n]).unwrap())
+}
+
+/// Weights of a network with a residual connection and a depthwise convolution, in the layout of `kind`.
+fn weights(kind: Kind) -> Vec<Tensor> {
+    let shapes: [(&[usize], WeightsKind); 4] = [
+        (&[17, 3, 3, 3], WeightsKind::Dense),
+        (&[17, 17, 3, 3], WeightsKind::Dense),
+        (&[17, 1, 1, 3, 3], WeightsKind::Depthwise),
+        (&[33, 17, 1, 1], WeightsKind::Dense),
+    ];
+    let mut all = Vec::new();
+    for (seed, (dims, weights_kind)) in shapes.into_iter().enumerate() {
+        let fan: usize = dims[1..].iter().product();
+        let scale = (3.0 / fan as f32).sqrt();
+        let values: Vec<f32> =
+            reals(20 + seed as u64, dims.iter().product()).iter().map(|v| v * scale).collect();
+        let w = strided(&values, dims);
+        all.push(match kind {
+            Kind::Nhwc => Tensor::from(w),
+            Kind::Blocked => {
+                w.to_blocked(&Layout::native_weights(dims.len(), weights_kind).unwrap()).unwrap().into()
+            }
+        });
+    }
+    all.push(strided(&[0.0; 17], &[17]).into());
+    let linear: Vec<f32> = reals(30, CLASSES * 33).iter().map(|v| v * 0.2).collect();
+    all.push(strided(&linear, &[CLASSES, 33]).into());
+    all.push(strided(&[0.0; CLASSES], &[CLASSES]).into());
+    all
+}
+
+fn network(tape: &mut Tape, x: &Var, w: &[Var], kind: Kind) -> blocktensor::Result<Var> {
+    let conv = |inputs: &[&str], padding: i64, stride: i64, groups: i64| {
+        let params =
+            [("padding", vec![padding].into()), ("stride", vec![stride].into()), ("groups", groups.into())];
+        BoundOp::new("conv2d", inputs, &params)
+    };
+    let (plain, with_bias) = (["x", "weights"], ["x", "weights", "bias"]);
+    let relu = op("relu", &["x"]);
+    let x = tape.call(&conv(&with_bias, 1, 1, 1)?, &[x, &w[0], &w[4]])?;
+    let x = tape.call(&relu, &[&x])?;
+    let pool = BoundOp::new("max_pool2d", &["x"], &[("kernel", vec![2i64].into())])?;
+    let x = tape.call(&pool, &[&x])?;
+    let y = tape.call(&conv(&plain, 1, 1, 1)?, &[&x, &w[1]])?;
+    let x = tape.call(&op("add", &["a", "b"]), &[&x, &y])?;
+    let x = tape.call(&op("silu", &["x"]), &[&x])?;
+    let x = tape.call(&conv(&plain, 1, 2, 17)?, &[&x, &w[2]])?;
+    let x = tape.call(&conv(&plain, 0, 1, 1)?, &[&x, &w[3]])?;
+    let x = tape.call(&relu, &[&x])?;
+    let mut x = tape.call(&op("global_avg_pool", &["x"]), &[&x])?;
+    if kind == Kind::Blocked {
+        x = tape.to_strided(&x, MemoryFormat::Contiguous)?;
+    }
+    let flatten = BoundOp::new("flatten", &["x"], &[("start", 1.into()), ("end", (-1).into())])?;
+    let x = tape.call(&flatten, &[&x])?;
+    tape.call(&op("linear", &with_bias), &[&x, &w[5], &w[6]])
+}
+
+/// Trains 50 steps; the losses, and the weights at the end.
+fn train(kind: Kind) -> (Vec<f32>, Vec<Vec<f32>>) {
+    let (images, classes) = images(24);
+    let images = images.contiguous(MemoryFormat::ChannelsLast).unwrap();
+    let mut weights = weights(kind);
+    let mut sgd = Sgd::new(0.05).momentum(0.9).weight_decay(1e-4);
+    let mut losses = Vec::new();
+    for step in 0..50 {
+        let run = || {
+            let recording = record(|tape| {
+                let mut x = tape.constant(images.clone().into());
+                if kind == Kind::Blocked {
+                    x = tape.to_blocked(&x, &Layout::native().0)?;
+                }
+                let w: Vec<Var> = weights.iter().map(|w| tape.variable(w.clone())).collect();
+                let y = network(tape, &x, &w, kind)?;
+                let target = tape.constant(classes.clone().into());
+                Ok((w, cross_entropy(tape, &y, &target)?))
+            })?;
+            let (w, loss) = recording.value().clone();
+            let gradients = recording.backward(&loss)?;
+            let next: blocktensor::Result<Vec<Tensor>> = w
+                .iter()
+                .enumerate()
+                .map(|(i, var)| sgd.step(i, var.tensor(), gradients.of(var).expect("the loss needs it")))
+                .collect();
+            Ok::<_, Error>((plain(loss.tensor())[0], next?))
+        };
+        let (loss, next) = if step == 1 && kind == Kind::Blocked {
+            let (result, book) = ledger::record(run);
+            let of = |cause| book.reorders.iter().filter(|r| r.cause == cause).count();
+            // The images' way in, the pooled features' way out and their gradient's way back.
+            assert_eq!(of(ledger::Cause::Call), 3, "{book}");
+            assert_eq!(of(ledger::Cause::DenseCopy), 0, "{book}");
+            result.unwrap()
+        } else {
+            let mut run = run;
+            run().unwrap()
+        };
+        losses.push(loss);
+        weights = next;
+    }
+    (losses, weights.iter().map(plain).collect())
+}
+
+#[test]
+fn a_small_cnn_trains_in_both_layouts_alike() {
+    let nhwc = train(Kind::Nhwc).0;
+    let blocked = train(Kind::Blocked).0;
+    for (step, (a, b)) in nhwc.iter().zip(&blocked).enumerate() {
+        assert!((a - b).abs() <= 1e-4 * a.abs().max(1.0), "step {step}: {a} in NHWC, {b} in blocked layout");
+    }
+    assert!(nhwc[49] < 0.3 * nhwc[0], "{nhwc:?}");
+}
+
+#[test]
+fn two_runs_give_the_same_bits_with_one_thread_and_two() {
+    for kind in [Kind::Nhwc, Kind::Blocked] {
+        let one = run_with_threads(1, || train(kind));
+        assert!(one == run_with_threads(2, || train(kind)), "{kind:?}: two threads");
+        assert!(one == run_with_threads(1, || train(kind)), "{kind:?}: again");
+    }
+}

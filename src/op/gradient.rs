@@ -1,0 +1,259 @@
+//! Gradients: what a backward call gets and gives, and the rules that hold for every op.
+//!
+//! A gradient is a [`Kernel`](super::Kernel) in its op's list ([`Kernel::gradient`](super::Kernel::gradient)). It reads the arguments of
+//! the forward call by the op's own schema, so a parameter is declared and read in one place.
+//!
+//! ```
+//! use blocktensor::{BoundOp, MemoryFormat, Operand, Operator, StridedTensor, Tensor};
+//! let relu = BoundOp::new("relu", &["x"], &[])?;
+//! let x = Tensor::from(StridedTensor::from_slice(&[-1f32, 2.0], &[2])?);
+//! let y = relu.run(&[x.tensor_ref()])?;
+//! let diff_dst = StridedTensor::from_slice(&[10f32, 20.0], &[2])?;
+//! let diff_src = relu.backward(&[x.tensor_ref()], &[y[0].tensor_ref()], &[Some(diff_dst.tensor_ref())], &[true])?;
+//! let Some(Tensor::Strided(diff_src)) = &diff_src[0] else { panic!("strided, as x is") };
+//! assert_eq!(diff_src.to_vec::<f32>()?, [0.0, 20.0]);
+//! # Ok::<(), blocktensor::Error>(())
+//! ```
+
+use std::time::Instant;
+
+use crate::elementwise;
+use crate::error::{Call, Complaint, Error, Result, Text, Unsupported, fail};
+use crate::key::DispatchKey;
+use crate::layout::dims::Dims;
+use crate::layout::memory_format::{self, MemoryFormat};
+use crate::ledger::{self, Cause, Move};
+use crate::op::args::{Arg, Args};
+use crate::op::call::Op;
+use crate::op::lookup::refused;
+use crate::tensor::any::{Operand, Tensor, TensorRef};
+use crate::tensor::formats::Described;
+use crate::tensor::strided::StridedTensor;
+use crate::threads;
+
+/// The gradients of a call's tensors, in the order of the arguments, each tensor of a list by itself. `None` for one that nobody
+/// asked for, and for one that the function does not give.
+pub type Gradients = Vec<Option<Tensor>>;
+
+/// The function behind a gradient.
+pub type GradientFn = dyn Fn(&Backward<'_>) -> Result<Gradients> + Send + Sync;
+
+/// A backward call, checked: one gradient for each result, as the result in shape, dtype and key, and in layout where that is
+/// blocked.
+pub struct Backward<'a> {
+    /// The arguments of the forward call.
+    pub args: Args<'a>,
+    /// The results of the forward call.
+    pub results: &'a [TensorRef<'a>],
+    /// The gradients of the results. One that is left out is zero; at least one is there.
+    pub diffs: &'a [Option<TensorRef<'a>>],
+    /// For each tensor of the call whether its gradient is asked for.
+    pub wanted: &'a [bool],
+}
+
+impl<'a> Backward<'a> {
+    /// Whether the gradient of tensor `i` of the call is asked for.
+    pub fn wants(&self, i: usize) -> bool {
+        self.wanted.get(i).copied().unwrap_or(false)
+    }
+
+    /// The gradient of an op's only result.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if it is not there.
+    pub fn diff(&self) -> Result<TensorRef<'a>> {
+        match self.diffs.first() {
+            Some(Some(diff)) => Ok(*diff),
+            _ => fail!(
+                InvalidArgument,
+                self.args.op(),
+                "diff_dst",
+                "nothing",
+                "the op has one result, whose gradient is needed",
+                "pass it"
+            ),
+        }
+    }
+
+    /// The gradients: that of tensor `i` is what `of(i)` gives if it is asked for.
+    ///
+    /// # Errors
+    /// Those of `of`.
+    pub fn each(&self, of: impl Fn(usize) -> Result<Tensor>) -> Result<Gradients> {
+        self.wanted.iter().enumerate().map(|(i, wanted)| wanted.then(|| of(i)).transpose()).collect()
+    }
+}
+
+impl Op {
+    /// The gradients of a call's tensors from those of its results. `values` are the arguments of the forward call and `results`
+    /// what it gave; `diffs` has the gradient of each result, or `None` for zero; `wanted` says for each tensor of the call
+    /// whether its gradient is asked for.
+    ///
+    /// A gradient has the key of its operand. If strided it has the operand's strides, those of a dense copy if that is a view with
+    /// gaps; a copy that this takes is in the ledger. If blocked it has the operand's layout.
+    ///
+    /// # Errors
+    /// `UnsupportedOp` without a gradient for the key; `InvalidArgument` for another number of results or gradients, and for an
+    /// operand that has no gradient; `ShapeMismatch`, `DTypeMismatch`, `KeyMismatch` and `LayoutMismatch` for gradients that are
+    /// not as the results; the op's own errors.
+    #[track_caller]
+    pub fn backward(
+        &'static self,
+        values: &[Arg<'_>],
+        results: &[TensorRef<'_>],
+        diffs: &[Option<TensorRef<'_>>],
+        wanted: &[bool],
+    ) -> Result<Gradients> {
+        threads::enter(self.schema.name)?;
+        let args = Args::new(self, values)?;
+        args.check_ranks()?;
+        if self.gradients(args.key()).next().is_none() {
+            return Err(self.no_gradient(&args));
+        }
+        let operands: Vec<_> = args.tensors_with_specs().map(|(spec, t)| (spec.name, t)).collect();
+        check_count(&args, "diff_dst", diffs.len(), results.len(), "each result has a gradient or none")?;
+        check_count(&args, "wanted", wanted.len(), operands.len(), "each tensor of the call has one")?;
+        for (result, diff) in results.iter().zip(diffs) {
+            diff.iter().try_for_each(|diff| check_diff(&args, *result, *diff))?;
+        }
+        if diffs.iter().all(Option::is_none) {
+            let remedy = "leave the call out: its operands' gradients are zero";
+            fail!(InvalidArgument, args.op(), "diff_dst", "nothing", "one result has a gradient", remedy);
+        }
+        let Some(kernel) = self.gradients(args.key()).find(|kernel| kernel.takes(&args)) else {
+            return Err(refused(&args, self.gradients(args.key())));
+        };
+        let run = kernel.gradient_fn().expect("its propagation is backward");
+        let start = ledger::is_recording().then(Instant::now);
+        let made = run(&Backward { args, results, diffs, wanted })?;
+        if let Some(start) = start {
+            let of = |t: Option<TensorRef<'_>>| t.map_or("none".into(), TensorRef::layout_name);
+            let from: Vec<String> = diffs.iter().map(|diff| of(*diff)).collect();
+            let to: Vec<String> = made.iter().map(|t| of(t.as_ref().map(Operand::tensor_ref))).collect();
+            let layouts = format!("{} -> {}", from.join(", "), to.join(", "));
+            ledger::ran(args.op(), args.key(), "blocktensor:backward", layouts, start, 0);
+        }
+        let made = made.into_iter().chain(std::iter::repeat_with(|| None));
+        let each = operands.into_iter().zip(wanted).zip(made);
+        each.map(|((operand, wanted), made)| wanted.then(|| as_operand(&args, operand, made)).transpose())
+            .collect()
+    }
+
+    /// The error of a call whose key has no gradient.
+    pub(crate) fn no_gradient(&self, args: &Args<'_>) -> Error {
+        let has = |key: DispatchKey| self.gradients(key).next().is_some();
+        let remedy = match args.key() {
+            DispatchKey::BLOCKED if has(DispatchKey::STRIDED) => {
+                Text::from("reorder with ") + args.key().way_out().0 + " and call it there"
+            }
+            _ => "register one with `Kernel::gradient`, or keep the op out of what is differentiated".into(),
+        };
+        self.unsupported(args.key(), Unsupported::NoGradient, args.values(), Some(remedy))
+    }
+}
+
+fn check_count(args: &Args<'_>, name: &'static str, got: usize, wanted: usize, rule: &str) -> Result<()> {
+    if got != wanted {
+        let got = format!("{got} values");
+        fail!(InvalidArgument, args.op(), name, got, rule.to_string(), format!("pass {wanted}"));
+    }
+    Ok(())
+}
+
+/// Checks that the gradient of a result is as the result.
+fn check_diff(args: &Args<'_>, result: TensorRef<'_>, diff: TensorRef<'_>) -> Result<()> {
+    let complain = |rule: &str, remedy: Text| {
+        let rule = format!("the result is {}, and its gradient has its {rule}", result.describe());
+        Complaint::new(args.op(), "diff_dst", diff.describe(), rule, remedy)
+    };
+    if diff.dims() != result.dims() {
+        return Err(Error::ShapeMismatch(complain("sizes", "pass a gradient of these sizes".into())));
+    }
+    if diff.dtype() != result.dtype() {
+        let remedy = crate::op::lookup::convert(result.dtype());
+        return Err(Error::DTypeMismatch(complain("dtype", remedy)));
+    }
+    if diff.key() != result.key() {
+        let remedy = match result {
+            TensorRef::Blocked(y) => {
+                Text::from("reorder it with ") + Call::ToAnyBlocked + format!(" to {}", y.layout())
+            }
+            _ => Text::from("reorder it with ") + diff.key().way_out().0,
+        };
+        return Err(Error::KeyMismatch(complain("key", remedy)));
+    }
+    if let (TensorRef::Blocked(y), TensorRef::Blocked(diff)) = (result, diff)
+        && y.layout() != diff.layout()
+    {
+        let remedy = Text::from("reorder it with ") + Call::ReorderTo(y.layout().to_string());
+        return Err(Error::LayoutMismatch(complain("layout", remedy)));
+    }
+    Ok(())
+}
+
+/// The gradient of an operand in the operand's format.
+fn as_operand(
+    args: &Args<'_>,
+    (name, operand): (&'static str, TensorRef<'_>),
+    made: Option<Tensor>,
+) -> Result<Tensor> {
+    let Some(made) = made else {
+        fail!(
+            InvalidArgument,
+            args.op(),
+            name,
+            operand.describe(),
+            "the op has no gradient by this operand",
+            "do not ask for it"
+        );
+    };
+    let wrong = |made: &Tensor| {
+        let got = made.tensor_ref().describe();
+        let rule =
+            format!("`{name}` is {}, and its gradient has its sizes, dtype and key", operand.describe());
+        Error::KeyMismatch(Complaint::new(args.op(), "gradient", got, rule, "fix the gradient's kernel"))
+    };
+    match (operand, made) {
+        (TensorRef::Strided(x), Tensor::Strided(made)) if x.dims == made.dims && x.dtype == made.dtype => {
+            in_strides_of(args, x, made).map(Tensor::Strided)
+        }
+        (TensorRef::Blocked(x), Tensor::Blocked(made))
+            if x.dims() == made.dims() && x.dtype() == made.dtype() && x.layout() == made.layout() =>
+        {
+            made.check_tail_if_asked()?;
+            Ok(Tensor::Blocked(made))
+        }
+        (TensorRef::Opaque(x), Tensor::Opaque(made)) if x.key() == made.key() && x.dims() == made.dims() => {
+            Ok(Tensor::Opaque(made))
+        }
+        (_, made) => Err(wrong(&made)),
+    }
+}
+
+/// The gradient with the strides of `x`, or with those of a dense copy of `x`. A copy is in the ledger.
+fn in_strides_of(args: &Args<'_>, x: &StridedTensor, made: StridedTensor) -> Result<StridedTensor> {
+    let strides = memory_format::like(args.op(), &x.dims, &x.strides, MemoryFormat::Preserve)?;
+    let is_same = (0..x.rank()).all(|axis| x.dims[axis] <= 1 || made.strides[axis] == strides[axis]);
+    if is_same || x.numel() == 0 {
+        let strides = if x.numel() == 0 { strides } else { made.strides };
+        return Ok(StridedTensor { format_tag: x.format_tag, strides, ..made });
+    }
+    let (from, to) = (Described(&made.dims, &made.strides), Described(&made.dims, &strides));
+    let what = Move {
+        op: args.op(),
+        cause: Cause::DenseCopy,
+        from: &from,
+        to: &to,
+        dims: &made.dims,
+        bytes: made.numel() * made.dtype().size_bytes(),
+        source: made.storage.id(),
+        location: args.location(),
+    };
+    let copied = ledger::reorder(what, || {
+        let mut copy =
+            StridedTensor::for_result(args.op(), Dims::from_slice(&made.dims), strides, made.dtype)?;
+        elementwise::copy_into(args.op(), &mut copy, &made)?;
+        Ok(copy)
+    })?;
+    Ok(StridedTensor { format_tag: x.format_tag, ..copied })
+}

@@ -1,0 +1,173 @@
+//! The gradients of a convolution by its source, weights and bias.
+
+use crate::elementwise;
+use crate::error::{Error, Result, Unsupported, fail};
+use crate::kernels::conv::{Algorithm, ConvGeometry, ConvParams, kind_of};
+use crate::kernels::gradient::conv_weights::{self, View};
+use crate::layout::dims::{Dims, ToDims};
+use crate::layout::memory_format::MemoryFormat;
+use crate::layout::reorder;
+use crate::ledger::{self, Cause, Move};
+use crate::op::args::ArgList;
+use crate::op::call::Outputs;
+use crate::op::params::Params;
+use crate::op::{Arg, Backward, Gradients};
+use crate::ops::reduce;
+use crate::post_ops::PostOps;
+use crate::tensor::any::{Operand, Tensor, TensorRef};
+use crate::tensor::blocked::BlockedTensor;
+use crate::tensor::result_format::FormatRule;
+use crate::tensor::strided::StridedTensor;
+use crate::weights_kind::WeightsKind;
+
+/// The gradients of source, weights and bias.
+///
+/// That of the source is the transposed convolution of the incoming gradient with the same weights. Blocked weights have their two
+/// channel axes exchanged for it, which the ledger has as one packing. That of the weights is computed in
+/// [`conv_weights`], that of the bias is a sum in f64.
+pub(super) fn gradient(call: &Backward<'_>) -> Result<Gradients> {
+    let args = &call.args;
+    let params = ConvParams::read(args)?;
+    if !params.post_ops.is_empty() {
+        fail!(
+            InvalidArgument,
+            args.op(),
+            "post_ops",
+            params.post_ops.to_string(),
+            "a gradient needs the values before each post-op, which a fused call does not keep",
+            "call the post-ops as ops of their own"
+        );
+    }
+    let spatial = kind_of(args.op()).0;
+    let (x, w, diff) = (args.tensor(0)?, args.tensor(1)?, call.diff()?);
+    let numbers = params.numbers(args.op(), spatial, false)?;
+    let g = ConvGeometry::new(args.op(), spatial, x.dims(), w.dims(), None, &numbers)?;
+    call.each(|i| match i {
+        0 => by_source(call, &g, &params, w, diff),
+        1 => by_weights(call, &g, x, w, diff),
+        _ => by_bias(diff),
+    })
+}
+
+fn by_source(
+    call: &Backward<'_>,
+    g: &ConvGeometry,
+    params: &ConvParams,
+    w: TensorRef<'_>,
+    diff: TensorRef<'_>,
+) -> Result<Tensor> {
+    // What the stride left over of the padded source.
+    let spatial = g.input.len();
+    let rest = |axis: usize| {
+        let padded = g.input[axis] + g.pad_begin[axis] + g.pad_end[axis];
+        (padded - (g.dilation[axis] * (g.kernel[axis] - 1) + 1)) % g.stride[axis]
+    };
+    let output_padding = (0..spatial).map(rest).to_dims();
+    let params = ConvParams {
+        post_ops: PostOps::default(),
+        algorithm: Algorithm::Direct,
+        output_padding,
+        ..params.clone()
+    };
+    let w = match w {
+        TensorRef::Strided(w) if w.rank() == spatial + 3 => w.transpose(1, 2)?.into(),
+        TensorRef::Blocked(w) => exchanged(call, g, w)?.into(),
+        _ => w.to_tensor(),
+    };
+    let tensors =
+        [Arg::Tensor(diff), Arg::Tensor(w.tensor_ref()), Arg::Absent, Arg::Absent, Arg::Tensors(&[])];
+    match super::op_of(spatial, true).call(ArgList::of(&tensors, &params).as_slice())? {
+        Outputs::One(made) => Ok(made),
+        Outputs::Many(_) => Err(call.args.unsupported(Unsupported::NoImplementation, None)),
+    }
+}
+
+/// Blocked weights with output and input channels exchanged, in the layout that they had.
+fn exchanged(call: &Backward<'_>, g: &ConvGeometry, w: &BlockedTensor) -> Result<BlockedTensor> {
+    if g.weights_kind() == WeightsKind::Depthwise {
+        return Ok(w.clone());
+    }
+    let (op, axis) = (g.op, usize::from(g.groups > 1));
+    let to = format!("{}, I and O exchanged", w.layout());
+    let what = Move {
+        op,
+        cause: Cause::Packing,
+        from: w.layout(),
+        to: &to,
+        dims: w.dims(),
+        bytes: w.bytes(),
+        source: 0,
+        location: call.args.location(),
+    };
+    ledger::reorder(what, || {
+        let (dims, size) = (Dims::from_slice(w.dims()), w.dtype().size_bytes());
+        let strides = MemoryFormat::Contiguous.strides(op, &dims)?;
+        let mut plain = StridedTensor::for_result(op, dims, strides, w.dtype())?;
+        reorder::blocked_to_strided(
+            size,
+            w.storage_bytes(),
+            w.layout(),
+            &dims,
+            &strides,
+            plain.result_bytes(),
+        );
+        let plain = plain.transpose(axis, axis + 1)?;
+        let mut to = BlockedTensor::for_result(op, plain.dims(), w.layout(), w.dtype())?;
+        let bytes = to.storage_bytes_mut();
+        reorder::strided_to_blocked(size, plain.bytes(), plain.dims(), plain.strides(), w.layout(), bytes);
+        Ok(to)
+    })
+}
+
+fn by_weights(
+    call: &Backward<'_>,
+    g: &ConvGeometry,
+    x: TensorRef<'_>,
+    w: TensorRef<'_>,
+    diff: TensorRef<'_>,
+) -> Result<Tensor> {
+    let op = call.args.op();
+    let block = if let TensorRef::Blocked(x) = x { x.layout().block_of(1) } else { 16 };
+    let (x, diff) = (View::of(op, x)?, View::of(op, diff)?);
+    let sums = match block {
+        8 => conv_weights::weights::<8>(g, &x, &diff)?,
+        _ => conv_weights::weights::<16>(g, &x, &diff)?,
+    };
+    let plain = StridedTensor::from_slice(&sums, w.dims())?;
+    match w {
+        TensorRef::Blocked(w) => {
+            let mut made = BlockedTensor::for_result(op, w.dims(), w.layout(), w.dtype())?;
+            let (dims, strides) = (plain.dims(), plain.strides());
+            let to = made.storage_bytes_mut();
+            reorder::strided_to_blocked(size_of::<f32>(), plain.bytes(), dims, strides, w.layout(), to);
+            Ok(made.into())
+        }
+        TensorRef::Strided(w) if !w.is_contiguous(MemoryFormat::Contiguous) => {
+            let mut made = FormatRule::Like.empty_result(op, &[w], w.dims(), w.dtype())?;
+            elementwise::copy_into(op, &mut made, &plain)?;
+            Ok(made.into())
+        }
+        _ => Ok(plain.into()),
+    }
+}
+
+/// The sum over images and pixels.
+fn by_bias(diff: TensorRef<'_>) -> Result<Tensor> {
+    let diff = diff.to_tensor();
+    let dims = diff.tensor_ref().dims().to_vec();
+    let axes: Vec<usize> = (0..dims.len()).filter(|axis| *axis != 1).collect();
+    match reduce::sum(&diff, &axes, true)? {
+        Tensor::Strided(sums) => Ok(sums.reshape(&[dims[1]])?.into()),
+        // The channels of one pixel lie side by side, whatever the block.
+        Tensor::Blocked(sums) => {
+            Ok(StridedTensor::from_slice(&sums.data::<f32>()[..dims[1]], &[dims[1]])?.into())
+        }
+        Tensor::Opaque(t) => Err(Error::KeyMismatch(crate::error::Complaint::new(
+            "sum",
+            "result",
+            format!("{t:?}"),
+            "it has the key of its operand",
+            "fix the kernel",
+        ))),
+    }
+}

@@ -1,0 +1,185 @@
+//! Gradients of convolutions.
+
+use blocktensor::dispatch::Value;
+use blocktensor::{BoundOp, Layout, MemoryFormat, Operand, Operator, StridedTensor, Tensor};
+
+use super::{KINDS, Kind, activation, bound, check, plain, refs};
+use crate::support::Rng;
+use crate::support::conv::Problem;
+
+fn list(axes: &[usize]) -> Value {
+    axes.iter().map(|&v| v as i64).collect::<Vec<_>>().into()
+}
+
+/// A problem with `spatial` dimensions as an op and its operands.
+fn call(p: &Problem, spatial: usize, kind: Kind, with_bias: bool, rng: &mut Rng) -> (BoundOp, Vec<Tensor>) {
+    let first = 3 - spatial;
+    let padding = [&p.pad_begin[first..], &p.pad_end[first..]].concat();
+    let params = [
+        ("stride", list(&p.stride[first..])),
+        ("padding", list(&padding)),
+        ("dilation", list(&p.dilation[first..])),
+        ("groups", (p.groups as i64).into()),
+    ];
+    let inputs: &[&str] = if with_bias { &["x", "weights", "bias"] } else { &["x", "weights"] };
+    let op = bound(&format!("conv{spatial}d"), inputs, &params);
+    let dims = [&[p.n, p.c], &p.input[first..]].concat();
+    let x = activation(&rng.reals(dims.iter().product()), &dims, kind);
+    let (c, o) = (p.c / p.groups, p.o / p.groups);
+    let w = rng.reals(p.o * c * p.kernel.iter().product::<usize>());
+    let w: Tensor = match kind {
+        Kind::Blocked(block) => {
+            let apart = [&[p.groups, o, c], &p.kernel[first..]].concat();
+            let dims = if p.groups > 1 { &apart[..] } else { &apart[1..] };
+            let order: Vec<usize> = (0..dims.len()).collect();
+            let blocks = match p.groups {
+                1 => vec![(1, block), (0, block)],
+                groups if groups == p.c && groups == p.o => vec![(0, block)],
+                _ => vec![(2, block), (1, block)],
+            };
+            let layout = Layout::new(&order, &blocks).unwrap().with_role(if p.groups > 1 {
+                blocktensor::Role::GroupedWeights
+            } else {
+                blocktensor::Role::Weights
+            });
+            StridedTensor::from_slice(&w, dims).unwrap().to_blocked(&layout).unwrap().into()
+        }
+        _ => {
+            let dims = [&[p.o, c], &p.kernel[first..]].concat();
+            let w = StridedTensor::from_slice(&w, &dims).unwrap();
+            match MemoryFormat::channels_last_of(dims.len()) {
+                Some(last) if kind == Kind::Nhwc => w.contiguous(last).unwrap().into(),
+                _ => w.into(),
+            }
+        }
+    };
+    let mut tensors = vec![x, w];
+    if with_bias {
+        tensors.push(StridedTensor::from_slice(&rng.reals(p.o), &[p.o]).unwrap().into());
+    }
+    (op, tensors)
+}
+
+/// The convolution in f64 by its definition.
+fn solve(p: &Problem, x: &[Vec<f64>]) -> Vec<f64> {
+    let (out, k) = (p.output(), p.kernel);
+    let (cg, og) = (p.c / p.groups, p.o / p.groups);
+    let mut y = Vec::new();
+    for n in 0..p.n {
+        for o in 0..p.o {
+            for i in 0..out.iter().product::<usize>() {
+                let at = [i / (out[1] * out[2]), i / out[2] % out[1], i % out[2]];
+                let mut sum = x.get(2).map_or(0.0, |b| b[o]);
+                for c in 0..cg {
+                    for t in 0..k.iter().product::<usize>() {
+                        let tap = [t / (k[1] * k[2]), t / k[2] % k[1], t % k[2]];
+                        let pos: [usize; 3] = std::array::from_fn(|a| {
+                            (at[a] * p.stride[a] + tap[a] * p.dilation[a]).wrapping_sub(p.pad_begin[a])
+                        });
+                        if (0..3).all(|a| pos[a] < p.input[a]) {
+                            let of_x = (n * p.c + o / og * cg + c) * p.input[0] + pos[0];
+                            let of_x = (of_x * p.input[1] + pos[1]) * p.input[2] + pos[2];
+                            sum += x[0][of_x] * x[1][(o * cg + c) * k.iter().product::<usize>() + t];
+                        }
+                    }
+                }
+                y.push(sum);
+            }
+        }
+    }
+    y
+}
+
+/// Problems of 1 to 3 dimensions: their number, then the problem.
+fn problems() -> Vec<(usize, Problem)> {
+    let flat = |n, c, o| Problem::new([n, c, o], [1, 5, 4], [1, 3, 3]);
+    let mut all: Vec<(usize, Problem)> = [1, 3, 15, 16, 17, 31, 33]
+        .into_iter()
+        .flat_map(|c| [(2, flat(1, c, 17).padded([0, 1, 1])), (2, flat(2, 3, c))])
+        .collect();
+    all.push((2, Problem { stride: [1, 2, 3], ..Problem::new([2, 17, 5], [1, 8, 9], [1, 3, 2]) }));
+    all.push((2, Problem { dilation: [1, 2, 3], ..Problem::new([1, 3, 18], [1, 9, 8], [1, 3, 2]) }));
+    let uneven = Problem { pad_begin: [0, 2, 0], pad_end: [0, 1, 3], ..flat(1, 16, 16) };
+    all.push((2, Problem { stride: [1, 2, 2], ..uneven }));
+    all.push((2, Problem::new([2, 17, 33], [1, 3, 5], [1, 1, 1])));
+    // Some of the source is read by nothing.
+    all.push((2, Problem { stride: [1, 3, 3], ..Problem::new([1, 3, 3], [1, 6, 6], [1, 1, 1]) }));
+    for (groups, c, o) in [(2, 6, 10), (2, 32, 48), (3, 51, 33), (17, 17, 17), (16, 16, 16), (5, 5, 15)] {
+        all.push((2, Problem { groups, ..flat(2, c, o).padded([0, 1, 1]) }));
+    }
+    all.push((1, Problem::new([2, 17, 3], [1, 1, 9], [1, 1, 3]).padded([0, 0, 1])));
+    all.push((3, Problem::new([1, 3, 17], [4, 3, 5], [2, 3, 2]).padded([1, 1, 0])));
+    all.push((2, flat(0, 17, 3)));
+    all
+}
+
+#[test]
+fn of_source_weights_and_bias() {
+    let mut rng = Rng(453);
+    for (i, (spatial, p)) in problems().into_iter().enumerate() {
+        for kind in KINDS {
+            let with_bias = i % 2 == 0;
+            let (op, inputs) = call(&p, spatial, kind, with_bias, &mut rng);
+            check(&op, &inputs, inputs.len(), |x| solve(&p, x), &mut rng);
+        }
+    }
+}
+
+/// `<A x, u> = <x, A^T u>`, with every element, in the source and in the weights.
+#[test]
+fn the_adjoint_identity() {
+    let mut rng = Rng(454);
+    let dot = |a: &Tensor, b: &Tensor| -> f64 {
+        plain(a).iter().zip(plain(b)).map(|(a, b)| f64::from(*a) * f64::from(b)).sum()
+    };
+    for (spatial, p) in problems() {
+        for kind in KINDS {
+            let (op, inputs) = call(&p, spatial, kind, false, &mut rng);
+            let y = op.run(&refs(&inputs)).unwrap().remove(0);
+            for diff in super::diffs_for(&y, &mut rng) {
+                let made = op
+                    .backward(&refs(&inputs), &[y.tensor_ref()], &[Some(diff.tensor_ref())], &[true, true])
+                    .unwrap();
+                let want = dot(&y, &diff);
+                let size = plain(&y).iter().fold(1f64, |m, v| m + f64::from(v.abs()));
+                for (operand, made) in inputs.iter().zip(&made) {
+                    let got = dot(operand, made.as_ref().unwrap());
+                    assert!((got - want).abs() <= 1e-6 * size, "{p:?} {kind:?}: {got} for {want}");
+                }
+            }
+        }
+    }
+}
+
+/// More pixels than one partial sum has, and the same bits for any number of threads.
+#[test]
+fn many_pixels_give_the_same_bits_with_one_thread_and_two() {
+    let mut rng = Rng(455);
+    let p = Problem::new([3, 33, 17], [1, 23, 29], [1, 3, 3]).padded([0, 1, 1]);
+    for kind in KINDS {
+        let (op, inputs) = call(&p, 2, kind, true, &mut rng);
+        let y = op.run(&refs(&inputs)).unwrap().remove(0);
+        let diff = super::diffs_for(&y, &mut rng).remove(0);
+        let run = |threads| {
+            blocktensor::run_with_threads(threads, || {
+                let diffs = [Some(diff.tensor_ref())];
+                let made = op.backward(&refs(&inputs), &[y.tensor_ref()], &diffs, &[true; 3]).unwrap();
+                made.iter().map(|t| plain(t.as_ref().unwrap())).collect::<Vec<_>>()
+            })
+        };
+        let one = run(1);
+        assert_eq!(one, run(2), "{kind:?}");
+        assert_eq!(one, run(1), "{kind:?}");
+        let (x, u) = (plain(&inputs[0]), plain(&diff));
+        // One weight of the middle tap by its definition.
+        let (o, c, pixels) = (16, 32, 23 * 29);
+        let want: f64 = (0..3 * pixels)
+            .map(|i| {
+                let (n, at) = (i / pixels, i % pixels);
+                f64::from(x[(n * 33 + c) * pixels + at]) * f64::from(u[(n * 17 + o) * pixels + at])
+            })
+            .sum();
+        let got = one[1][(o * 33 + c) * 9 + 4];
+        assert!((f64::from(got) - want).abs() < 1e-4, "{kind:?}: {got} for {want}");
+    }
+}

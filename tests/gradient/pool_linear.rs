@@ -1,0 +1,123 @@
+//! Gradients of pooling, linear layers and reshaping views.
+
+use blocktensor::StridedTensor;
+use blocktensor::dispatch::Value;
+
+use super::{KINDS, activation, bound, check};
+use crate::support::Rng;
+
+fn ints(list: &[i64]) -> Value {
+    list.to_vec().into()
+}
+
+/// Windows of one plane along one axis: the pixels of each.
+fn windows(size: usize, [kernel, stride, pad, dilation]: [usize; 4]) -> Vec<Vec<usize>> {
+    let reach = dilation * (kernel - 1) + 1;
+    let count = (size + 2 * pad - reach) / stride + 1;
+    let tap = |i: usize, k: usize| (i * stride + k * dilation).checked_sub(pad).filter(|&at| at < size);
+    (0..count).map(|i| (0..kernel).filter_map(|k| tap(i, k)).collect()).collect()
+}
+
+/// `f` of the values of each window of each plane of `h` x `w`.
+fn pool(
+    x: &[f64],
+    rows: &[Vec<usize>],
+    columns: &[Vec<usize>],
+    w: usize,
+    f: impl Fn(&[f64]) -> f64,
+    plane: usize,
+) -> Vec<f64> {
+    let mut y = Vec::new();
+    for x in x.chunks(plane) {
+        for r in rows {
+            for c in columns {
+                let values: Vec<f64> = r.iter().flat_map(|r| c.iter().map(move |c| x[r * w + c])).collect();
+                y.push(f(&values));
+            }
+        }
+    }
+    y
+}
+
+#[test]
+fn of_pooling() {
+    let mut rng = Rng(456);
+    let (h, w) = (7, 6);
+    for c in [1, 3, 15, 16, 17, 31, 33] {
+        for kind in KINDS {
+            for n in [0, 1, 2] {
+                let x = [activation(&rng.reals(n * c * h * w), &[n, c, h, w], kind)];
+                for numbers in [[2, 2, 0, 1], [3, 2, 1, 1], [3, 1, 1, 2], [2, 3, 0, 1]] {
+                    let [kernel, stride, pad, dilation] = numbers.map(|v| ints(&[v as i64]));
+                    let (rows, columns) = (windows(h, numbers), windows(w, numbers));
+                    let shape = [("kernel", kernel), ("stride", stride), ("padding", pad)];
+                    let max = bound("max_pool2d", &["x"], &[&shape[..], &[("dilation", dilation)]].concat());
+                    let largest = |v: &[f64]| v.iter().copied().fold(f64::MIN, f64::max);
+                    check(&max, &x, 1, |x| pool(&x[0], &rows, &columns, w, largest, h * w), &mut rng);
+                    if numbers[3] == 1 {
+                        let mean = bound("avg_pool2d", &["x"], &shape);
+                        let taps = (numbers[0] * numbers[0]) as f64;
+                        let of = |v: &[f64]| v.iter().sum::<f64>() / taps;
+                        check(&mean, &x, 1, |x| pool(&x[0], &rows, &columns, w, of, h * w), &mut rng);
+                    }
+                }
+                let all = |size: usize| vec![(0..size).collect::<Vec<_>>()];
+                let mean = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64;
+                let global = bound("global_avg_pool", &["x"], &[]);
+                check(&global, &x, 1, |x| pool(&x[0], &all(h), &all(w), w, mean, h * w), &mut rng);
+                let largest = |v: &[f64]| v.iter().copied().fold(f64::MIN, f64::max);
+                let global = bound("global_max_pool", &["x"], &[]);
+                check(&global, &x, 1, |x| pool(&x[0], &all(h), &all(w), w, largest, h * w), &mut rng);
+                let adaptive = bound("adaptive_avg_pool2d", &["x"], &[("output", ints(&[2, 3]))]);
+                let rows = [(0..4).collect::<Vec<_>>(), (3..7).collect()];
+                let columns = [vec![0, 1], vec![2, 3], vec![4, 5]];
+                check(&adaptive, &x, 1, |x| pool(&x[0], &rows, &columns, w, mean, h * w), &mut rng);
+            }
+        }
+    }
+}
+
+#[test]
+fn of_linear_layers() {
+    let mut rng = Rng(457);
+    for (rows, k, o) in [(0, 3, 2), (1, 17, 5), (7, 33, 10), (40, 64, 33)] {
+        for bias in [false, true] {
+            let mut inputs = vec![
+                StridedTensor::from_slice(&rng.reals(rows * k), &[rows, k]).unwrap().into(),
+                StridedTensor::from_slice(&rng.reals(o * k), &[o, k]).unwrap().into(),
+            ];
+            let names: &[&str] = if bias { &["x", "weights", "bias"] } else { &["x", "weights"] };
+            if bias {
+                inputs.push(StridedTensor::from_slice(&rng.reals(o), &[o]).unwrap().into());
+            }
+            let f = |x: &[Vec<f64>]| {
+                let dot =
+                    |r: usize, o: usize| -> f64 { (0..k).map(|i| x[0][r * k + i] * x[1][o * k + i]).sum() };
+                let bias = |o: usize| x.get(2).map_or(0.0, |b| b[o]);
+                (0..rows * o).map(|i| dot(i / o, i % o) + bias(i % o)).collect::<Vec<_>>()
+            };
+            check(&bound("linear", names, &[]), &inputs, inputs.len(), f, &mut rng);
+        }
+    }
+    // More dimensions, and weights of one output.
+    let x = StridedTensor::from_slice(&rng.reals(24), &[2, 3, 4]).unwrap().into();
+    let w = StridedTensor::from_slice(&rng.reals(4), &[4]).unwrap().into();
+    let f = |x: &[Vec<f64>]| -> Vec<f64> {
+        x[0].chunks(4).map(|row| row.iter().zip(&x[1]).map(|(a, b)| a * b).sum()).collect()
+    };
+    check(&bound("linear", &["x", "weights"], &[]), &[x, w], 2, f, &mut rng);
+}
+
+#[test]
+fn of_views_that_keep_the_order() {
+    let mut rng = Rng(458);
+    let same = |x: &[Vec<f64>]| x[0].clone();
+    let x = activation(&rng.reals(120), &[2, 3, 4, 5], super::Kind::Nchw);
+    let flatten = bound("flatten", &["x"], &[("start", 1.into()), ("end", (-1).into())]);
+    check(&flatten, std::slice::from_ref(&x), 1, same, &mut rng);
+    let reshape = bound("reshape", &["x"], &[("dims", ints(&[6, -1]))]);
+    check(&reshape, std::slice::from_ref(&x), 1, same, &mut rng);
+    check(&bound("unsqueeze", &["x"], &[("axis", 1.into())]), &[x], 1, same, &mut rng);
+    let x = activation(&rng.reals(120), &[2, 3, 4, 5], super::Kind::Nhwc);
+    check(&flatten, &[x], 1, same, &mut rng);
+}

@@ -1,0 +1,160 @@
+//! What holds for the gradient of every op: errors, formats, the ledger, and gradients of other backends.
+
+use blocktensor::dispatch::{self, Backward, DispatchKey, Kernel, KeySpec, Propagation, register_backend};
+use blocktensor::{
+    BoundOp, DType, Error, Layout, MemoryFormat, Operand, Operator, StridedTensor, Tensor, Unsupported,
+    ledger,
+};
+use blocktensor_third_backend::{Reversed, key};
+
+use super::{Kind, activation, bound, plain};
+use crate::support::alone;
+
+/// The gradient by the only operand.
+fn backward(op: &BoundOp, x: &Tensor, y: &Tensor, diff: &Tensor) -> blocktensor::Result<Tensor> {
+    let mut made = op.backward(&[x.tensor_ref()], &[y.tensor_ref()], &[Some(diff.tensor_ref())], &[true])?;
+    Ok(made.remove(0).unwrap())
+}
+
+fn ones(dims: &[usize], kind: Kind) -> Tensor {
+    activation(&vec![1.0; dims.iter().product()], dims, kind)
+}
+
+#[test]
+fn an_op_without_a_gradient_names_op_and_key_before_it_runs() {
+    for kind in [Kind::Nchw, Kind::Blocked(16)] {
+        let x = ones(&[1, 3, 2, 2], kind);
+        let op = bound("softmax", &["x"], &[("axis", 1.into())]);
+        let error = op.check_gradient(&[x.tensor_ref()]).unwrap_err();
+        let key = x.tensor_ref().key();
+        match &error {
+            Error::UnsupportedOp(u) => {
+                assert_eq!((&*u.op, &*u.key, &u.reason), ("softmax", key.name(), &Unsupported::NoGradient));
+                assert!(u.available.is_empty(), "{error}");
+            }
+            _ => panic!("{error}"),
+        }
+        assert!(error.to_string().contains("`Kernel::gradient`"), "{error}");
+        assert!(matches!(backward(&op, &x, &x, &x), Err(Error::UnsupportedOp(_))));
+    }
+    assert!(
+        bound("relu", &["x"], &[]).check_gradient(&[ones(&[1, 3, 2, 2], Kind::Nhwc).tensor_ref()]).is_ok()
+    );
+}
+
+#[test]
+fn a_blocked_gradient_in_another_layout_is_an_error_with_a_remedy() {
+    let x = ones(&[1, 17, 2, 2], Kind::Blocked(16));
+    let op = bound("relu", &["x"], &[]);
+    let error = backward(&op, &x, &x, &ones(&[1, 17, 2, 2], Kind::Blocked(8))).unwrap_err();
+    assert!(matches!(error, Error::LayoutMismatch(_)), "{error}");
+    assert!(error.to_string().contains("reorder_to") && error.to_string().contains("nChw16c"), "{error}");
+    let error = backward(&op, &x, &x, &ones(&[1, 17, 2, 2], Kind::Nhwc)).unwrap_err();
+    assert!(matches!(error, Error::KeyMismatch(_)) && error.to_string().contains("to_blocked"), "{error}");
+    let strided = ones(&[1, 17, 2, 2], Kind::Nhwc);
+    let error = backward(&op, &strided, &strided, &x).unwrap_err();
+    assert!(matches!(error, Error::KeyMismatch(_)) && error.to_string().contains("to_strided"), "{error}");
+    let error = backward(&op, &x, &x, &ones(&[1, 16, 2, 2], Kind::Blocked(16))).unwrap_err();
+    assert!(matches!(error, Error::ShapeMismatch(_)), "{error}");
+    let other = StridedTensor::zeros(&[1, 17, 2, 2], DType::S32, MemoryFormat::Contiguous).unwrap().into();
+    assert!(matches!(backward(&op, &strided, &strided, &other), Err(Error::DTypeMismatch(_))));
+}
+
+#[test]
+fn what_a_backward_call_needs_is_checked() {
+    let x = ones(&[1, 3, 2, 2], Kind::Nchw);
+    let (r, op) = (x.tensor_ref(), bound("relu", &["x"], &[]));
+    for (results, diffs, wanted) in
+        [(vec![r], vec![], vec![true]), (vec![r], vec![Some(r)], vec![]), (vec![r], vec![None], vec![true])]
+    {
+        let error = op.backward(&[r], &results, &diffs, &wanted).unwrap_err();
+        assert!(matches!(error, Error::InvalidArgument(_)), "{error}");
+    }
+    let made = op.backward(&[r], &[r], &[Some(r)], &[false]).unwrap();
+    assert!(matches!(made[..], [None]));
+    // An operand in bf16 has no gradient.
+    let half: Tensor = StridedTensor::zeros(&[2], DType::BF16, MemoryFormat::Contiguous).unwrap().into();
+    let error = backward(&op, &half, &half, &half).unwrap_err();
+    assert!(matches!(error, Error::UnsupportedDType(_)), "{error}");
+    // A fused activation's value before it is not kept.
+    let w = ones(&[2, 3, 1, 1], Kind::Nchw);
+    let conv = bound("conv2d", &["x", "weights"], &[("post_ops", "relu".into())]);
+    let inputs = [r, w.tensor_ref()];
+    let y = conv.run(&inputs).unwrap().remove(0);
+    let (y, none) = (y.tensor_ref(), [false, true]);
+    let error = conv.backward(&inputs, &[y], &[Some(y)], &none).unwrap_err();
+    assert!(error.to_string().contains("ops of their own"), "{error}");
+}
+
+/// No copy where formats agree, one in the ledger where they do not, none under `deny_reorders`.
+#[test]
+fn copies_are_in_the_ledger() {
+    let params = [("kernel", vec![2i64].into())];
+    let op = bound("max_pool2d", &["x"], &params);
+    let x = ones(&[2, 3, 4, 4], Kind::Nhwc);
+    let y = op.run(&[x.tensor_ref()]).unwrap().remove(0);
+    let same = ones(&[2, 3, 2, 2], Kind::Nhwc);
+    let other = ones(&[2, 3, 2, 2], Kind::Nchw);
+    let (made, book) = ledger::record(|| backward(&op, &x, &y, &same).unwrap());
+    assert!(book.reorders.is_empty(), "{book}");
+    assert!(book.runs.iter().any(|run| run.implementation == "blocktensor:backward"), "{book}");
+    let (copied, book) = ledger::record(|| backward(&op, &x, &y, &other).unwrap());
+    assert_eq!((book.reorders.len(), plain(&copied)), (1, plain(&made)), "{book}");
+    let denied = ledger::deny_reorders(|| backward(&op, &x, &y, &other)).unwrap_err();
+    assert!(matches!(denied, Error::ReorderDenied(_)), "{denied}");
+    // Blocked, only weights are copied, where the gradient by the source is asked for.
+    let x = ones(&[1, 17, 4, 4], Kind::Blocked(16));
+    let layout = Layout::OIHW16I16O;
+    let w: Tensor = StridedTensor::full(&[3, 17, 3, 3], 1f32, MemoryFormat::Contiguous)
+        .unwrap()
+        .to_blocked(&layout)
+        .unwrap()
+        .into();
+    let conv = bound("conv2d", &["x", "weights"], &[]);
+    let inputs = [x.tensor_ref(), w.tensor_ref()];
+    let y = conv.run(&inputs).unwrap().remove(0);
+    for (wanted, copies) in [([true, true], 1), ([false, true], 0)] {
+        let diffs = [Some(y.tensor_ref())];
+        let (made, book) = ledger::record(|| conv.backward(&inputs, &[y.tensor_ref()], &diffs, &wanted));
+        made.unwrap();
+        assert_eq!(book.reorders.len(), copies, "{book}");
+        assert!(book.reorders.iter().all(|r| r.cause == ledger::Cause::Packing), "{book}");
+    }
+}
+
+#[test]
+fn another_backend_registers_gradients_of_its_key() {
+    fn gradient(call: &Backward<'_>) -> blocktensor::Result<dispatch::Gradients> {
+        call.each(|_| Ok(call.diff()?.to_tensor()))
+    }
+    alone("gradient::rules::another_backend_registers_gradients_of_its_key", &[], || {
+        let x = Reversed::from_strided(&StridedTensor::from_slice(&[1f32, 2.0], &[2]).unwrap()).unwrap();
+        let x = x.tensor_ref().to_tensor();
+        let op = bound("relu", &["x"], &[]);
+        let error = backward(&op, &x, &x, &x).unwrap_err();
+        assert!(error.to_string().contains("keys with a gradient: strided, blocked"), "{error}");
+        register_backend(|r| r.kernel("relu", key(), Kernel::gradient(&gradient))).unwrap();
+        assert_eq!(backward(&op, &x, &x, &x).unwrap().tensor_ref().dims(), [2]);
+        // The same once more is a clash, as for kernels; gradients and kernels are apart.
+        let clash = register_backend(|r| r.kernel("relu", key(), Kernel::gradient(&gradient)));
+        assert!(matches!(clash, Err(Error::Registration(_))));
+        let known = dispatch::op("relu").unwrap();
+        assert_eq!((known.kernels(key()).count(), known.gradients(key()).count()), (1, 1));
+        // A key with a gradient alone computes nothing.
+        let mut made = None;
+        register_backend(|r| {
+            let own = r.key(KeySpec { name: "of gradients", to_strided: "-", from_strided: "-" })?;
+            made = Some(own);
+            r.kernel("relu", own, Kernel::gradient(&gradient))
+        })
+        .unwrap();
+        assert!(known.kernel(made.unwrap()).is_none());
+    });
+    let propagations: Vec<Propagation> = dispatch::op("relu")
+        .unwrap()
+        .implementations()
+        .filter(|(key, _)| *key == DispatchKey::BLOCKED)
+        .map(|(_, kernel)| kernel.propagation())
+        .collect();
+    assert_eq!(propagations, [Propagation::Forward, Propagation::Backward]);
+}
