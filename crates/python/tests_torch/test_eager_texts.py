@@ -115,7 +115,6 @@ PARTS = {
     "masked_fill": lambda x: x.masked_fill(E(X) > 0, 1.0),
     "logsumexp": lambda x: x.logsumexp(1),
     "exp2": torch.exp2,
-    "std": lambda x: x.std(),
 }
 
 
