@@ -12,6 +12,7 @@ from torch.utils import _pytree as pytree
 
 from .._errors import UnsupportedOp
 from ._attributes import Generators, HeldState, attributes_of, containers
+from ._noticed import Errors, Place
 from ._outside import Outside
 from ._promises import is_random
 from ._told import error, told
@@ -86,8 +87,8 @@ def _uncopyable(model: torch.nn.Module, known: dict[int, Any]) -> str:
 
 def state_error(what: str, model: torch.nn.Module, arguments: tuple[Any, ...]) -> Exception:
     """The error for a forward that changes something which is there after the run."""
-    _, first, later, _ = runs_of(model, arguments)
-    if first is not None and later is not None and _agree(first, later):
+    runs = runs_of(model, arguments)
+    if runs.first is not None and runs.later is not None and _agree(runs.first, runs.later):
         text = f"`forward` changes {what}, which a packed module leaves as it is"
         remedy = "return the value as a result of the model, or leave the change out"
     else:
@@ -105,6 +106,11 @@ class Runs(NamedTuple):
     later: list[Any] | None
     #: What the later run changed outside of the model, and of its attributes.
     changed: list[str]
+    #: A first run for inputs of the other sign, where code that looks at data goes another way: the inputs, and what it gave.
+    mirrored: tuple[tuple[Any, ...], list[Any] | None]
+    #: Where errors reached the model's code: in any of the runs, and in the later one.
+    caught: set[Place]
+    caught_later: set[Place]
 
 
 def check_runs(model: torch.nn.Module, runs: Runs, arguments: tuple[Any, ...]) -> None:
@@ -113,10 +119,9 @@ def check_runs(model: torch.nn.Module, runs: Runs, arguments: tuple[Any, ...]) -
     A first run, and a run after another one, of copies that begin alike, give the same results for the same inputs. Each
     conversion asks anew: nothing tells whether the model's code and what it reaches are what they were.
     """
-    _, first, later, changed = runs
-    if changed:
-        raise state_error(changed[0], model, arguments)
-    if first is None or later is None or _agree(first, later):
+    if runs.changed:
+        raise state_error(runs.changed[0], model, arguments)
+    if runs.first is None or runs.later is None or _agree(runs.first, runs.later):
         return
     text = "two runs of the model with the same inputs give different results: they depend on the runs before, or on random numbers"
     remedy = "a packed module keeps nothing between runs: pass what changes as an input"
@@ -147,10 +152,9 @@ def check_graph(exported: torch.export.ExportedProgram, constants: dict[fx.Node,
 
     `torch.export` runs a model in a way that its code can tell from a usual run (`torch.compiler.is_exporting`, the type of a tensor).
     """
-    graph = exported.graph
-    if runs.first is None or any(is_random(node) for node in graph.nodes):
+    if any(is_random(node) for node in exported.graph.nodes):
         return
-    if _agree(pytree.tree_leaves(_made(exported, constants, runs.arguments)), runs.first):
+    if all(_gives(exported, constants, inputs, wanted) for inputs, wanted in ((runs.arguments, runs.first), runs.mirrored)):
         return
     text = "the calls that `torch.export` records give other results than a run of the model"
     remedy = (
@@ -158,6 +162,17 @@ def check_graph(exported: torch.export.ExportedProgram, constants: dict[fx.Node,
         "memory that the same call reads (`y[..., ::2] += y[..., :1]`)"
     )
     raise error(UnsupportedOp, text, remedy, op="torch.export")
+
+
+def _gives(exported: torch.export.ExportedProgram, constants: dict[fx.Node, Any], arguments: Any, wanted: list[Any] | None) -> bool:
+    """Whether the graph returns what a run of the model did; a model that raised has nothing to compare with."""
+    if wanted is None:
+        return True
+    try:
+        return _agree(pytree.tree_leaves(_made(exported, constants, arguments)), wanted)
+    except Exception:
+        # A call raises where the model's code went on.
+        return False
 
 
 def _made(exported: torch.export.ExportedProgram, constants: dict[fx.Node, Any], arguments: tuple[Any, ...]) -> Any:
@@ -171,31 +186,37 @@ def _made(exported: torch.export.ExportedProgram, constants: dict[fx.Node, Any],
 def runs_of(model: torch.nn.Module, arguments: tuple[Any, ...]) -> Runs:
     """Runs the model. What its code caches is cached here as in any run, and not by a trace, whose tensors are stand-ins."""
     others = pytree.tree_map(lambda x: x.detach() * 0.75 + 0.125, arguments)
+    opposite = pytree.tree_map(torch.neg, others)
+    caught: set[Place] = set()
     with Outside(model), Generators():
-        first, _ = _results(model, [others])
-        later, changed = _results(model, [arguments, others])
-    return Runs(others, first, later, changed)
+        first, _, places = _results(model, [others])
+        mirrored, _, more = _results(model, [opposite])
+        later, changed, last = _results(model, [arguments, others])
+    return Runs(others, first, later, changed, (opposite, mirrored), caught.union(places, more, last), last)
 
 
-def _results(model: torch.nn.Module, runs: list[tuple[Any, ...]]) -> tuple[list[Any] | None, list[str]]:
-    """What a copy of the model returns in the last of the runs, `None` if it raises; and what that run changed."""
+def _results(model: torch.nn.Module, runs: list[tuple[Any, ...]]) -> tuple[list[Any] | None, list[str], set[Place]]:
+    """What a copy of the model returns in the last of the runs, `None` if it raises; what that run changed; and where errors reached
+    the model's code in the runs."""
+    errors = Errors()
     with Outside(model) as outside:
         made, result = with_own_tensors(model), None
         held = HeldState(made)
         try:
-            with torch.no_grad():
+            with torch.no_grad(), errors:
                 for i, arguments in enumerate(runs):
                     outside.go_on()
                     held.keep()
                     # Draws that the graph shows are PyTorch's to make: the last run has the same ones after any other.
                     torch.manual_seed(len(runs) - i)
                     result = made(*pytree.tree_map(lambda x: x.detach().clone(), arguments))
-                leaves: list[Any] = pytree.tree_leaves(result)
-                kept = held.changed() if len(runs) > 1 else []
-                return leaves, [*outside.changed(), *(f"the model's attribute `{name}`" for name in kept)]
+            leaves: list[Any] = pytree.tree_leaves(result)
+            kept = held.changed() if len(runs) > 1 else []
+            changed = [*outside.changed(), *(f"the model's attribute `{name}`" for name in kept)]
+            return leaves, changed, set(errors.places)
         except Exception:
             # What the model raises for its example is told by the export; it need not take other numbers.
-            return None, []
+            return None, [], set(errors.places)
 
 
 def _agree(x: list[Any], y: list[Any]) -> bool:

@@ -93,7 +93,7 @@ def export(model: torch.nn.Module, example: Any) -> Program:
     model = unwrapped(model)
     check(model, arguments)
     runs = runs_of(model, arguments)
-    program = program_of(type(model).__name__, pytree.tree_structure(arguments), lambda: trace(model, arguments))
+    program = program_of(type(model).__name__, pytree.tree_structure(arguments), lambda: trace(model, arguments, runs.caught, runs.caught_later))
     program.names = names_of(model, len(arguments))
     _put_in_order(program.exported.state_dict, model)
     if not program.refused:

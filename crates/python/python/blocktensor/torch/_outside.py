@@ -22,7 +22,7 @@ from ._told import error
 
 _MISSING: Any = object()
 #: Python's own packages, and those whose functions keep nothing that a result depends on.
-_LIBRARIES = sys.stdlib_module_names | {"torch", "numpy", "blocktensor"}
+LIBRARIES = sys.stdlib_module_names | {"torch", "numpy", "blocktensor", "functorch", "mpmath", "sympy", "typing_extensions"}
 _MODULE = set(vars(torch.nn.Module()))
 
 
@@ -59,7 +59,7 @@ def _attribute(label: str, owner: Any, name: str) -> _Place:
 
 
 def _is_of_the_program(x: Any) -> bool:
-    return str(getattr(x, "__module__", None) or "torch").split(".")[0] not in _LIBRARIES
+    return str(getattr(x, "__module__", None) or "torch").split(".")[0] not in LIBRARIES
 
 
 class _Names(NamedTuple):
@@ -156,7 +156,7 @@ class _Reached:
 
     def _module(self, module: Any, names: _Names, depth: int = 0) -> None:
         """What a function reaches of a module of the program: all that has the name of an attribute in the function's code."""
-        if depth > 3 or not isinstance(module, ModuleType) or module.__name__.split(".")[0] in _LIBRARIES:
+        if depth > 3 or not isinstance(module, ModuleType) or module.__name__.split(".")[0] in LIBRARIES:
             return
         table = vars(module)
         for name in dict.fromkeys([*names.read, *names.set]):

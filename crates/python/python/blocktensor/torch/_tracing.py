@@ -18,6 +18,7 @@ from .._errors import Error, InvalidArgument, UnsupportedOp
 from ._attributes import SETTINGS, Attributes, Generators, attributes_of
 from ._copies import state_error, with_own_tensors, with_shared_tensors
 from ._inputs import elsewhere, in_f32
+from ._noticed import Errors, Place, Texts, check_caught, check_linalg
 from ._options import autocast_text, check_module
 from ._outside import Outside
 from ._sharing import is_swapped
@@ -44,15 +45,21 @@ def check(model: torch.nn.Module, arguments: tuple[Any, ...]) -> None:
     _check_example(model, arguments)
 
 
-def trace(model: torch.nn.Module, arguments: tuple[Any, ...]) -> torch.export.ExportedProgram:
-    """The model's calls for these arguments."""
+def trace(
+    model: torch.nn.Module, arguments: tuple[Any, ...], caught: set[Place], caught_later: set[Place]
+) -> torch.export.ExportedProgram:
+    """The model's calls for these arguments. Errors reached its code in runs at `caught`, in the last one at `caught_later`."""
     # `torch.export` takes one tensor in two places for one input.
     arguments = pytree.tree_map(lambda x: x.detach().view_as(x), arguments)
     # What a forward leaves behind while it is traced is left in a copy.
     traced = with_shared_tensors(model)
     # One at a time: what `Attributes` watches and where stderr goes is the process's, as is what `Outside` keeps.
     with Outside(traced), Attributes(traced) as kept, Generators() as generators:
-        exported = _exported(traced, arguments)
+        with Errors() as errors, Texts() as texts:
+            exported = _exported(traced, arguments)
+        check_caught(errors, caught, caught_later)
+        check_linalg(errors, [str(x.target) for x in exported.graph.nodes if "linalg" in str(x.target)])
+        texts.check()
         _check_generators(generators.used())
         if kept.changed():
             # Sizes and masks that a forward keeps are the same in a second run; other changes are state.
