@@ -79,3 +79,15 @@ def test_writes_into_parts_share_no_memory_with_what_they_take():
         assert torch.equal(one.torch(), torch.ones(1, 1, 2, 3))
     with pytest.raises(bt.UnsupportedOp, match="a copy into a tensor"):
         made[0].copy_(rows)
+
+
+def test_writes_into_views_name_a_call_that_makes_a_tensor():
+    x = btt.EagerTensor(torch.ones(1, 4, 2, 2))
+    given = {"zero_": (), "fill_": (2.0,), "relu_": ()}
+    for name, args in given.items():
+        part = x[:, :2]
+        with pytest.raises(bt.UnsupportedOp, match="another eager tensor is a view of") as e:
+            getattr(part, name)(*args)
+        call = e.value.remedy.split("`")[1]
+        made = eval(call, {"torch": torch, "x": part, "value": 2.0}) if "(" in call else getattr(part, call)()
+        assert made.shape == part.shape and torch.equal(x.torch(), torch.ones(1, 4, 2, 2))

@@ -307,6 +307,23 @@ def test_weights_that_cannot_be_packed_change_nothing():
     assert torch.equal(fast.state_dict()["index"], torch.tensor([1, 0]))
 
 
+def test_weights_that_pytorch_marks_as_negated_are_packed():
+    marked = torch._neg_view(torch.randn(3, 4, 1, 1)), torch.randn(4, dtype=torch.complex64).conj().imag
+    assert all(x.is_neg() for x in marked)
+    model = One(lambda s, x: F.conv2d(x * s.scale.view(4, 1, 1), s.w), {"scale": marked[1]}, w=nn.Parameter(marked[0]))
+    fast = btt.to_blocked(model, X, layouts="blocked")
+    with torch.no_grad():
+        equal(fast(X), model(X))
+        fast.check_weights(model)
+        model.w.mul_(2)
+        with pytest.raises(bt.PackMismatch, match="w"):
+            fast.check_weights(model)
+        fast.load_state_dict(model.state_dict())
+        equal(fast(X), model(X))
+        compiled = torch.compile(model, backend="blocktensor", options={"layouts": "nchw"})
+        equal(compiled(X), model(X))
+
+
 # Graphs inside a graph.
 
 

@@ -247,3 +247,35 @@ def test_a_bias_in_bf16_is_added(kind, hook):
             made = btt.swap(model)(source)
             assert made.dtype == torch.bfloat16
             torch.testing.assert_close(made.to_strided().torch().contiguous(), wanted, atol=2e-2, rtol=2e-2)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("conv", [nn.Conv1d(8, 4, 3), nn.Conv2d(8, 4, 3), nn.ConvTranspose2d(8, 4, 3)])
+def test_dtypes_that_no_kernel_takes_have_a_remedy_for_swapped_models(conv, dtype):
+    conv = copy.deepcopy(conv).eval().to(dtype)
+    x = torch.randn(1, 8, *[6] * (conv.weight.ndim - 2))
+    given = (conv, E(x.to(dtype))), (copy.deepcopy(conv).float(), E(x.half())), (conv, E(x))
+    for model, source in given:
+        try:
+            # Processors with AVX512_BF16 have kernels for bf16.
+            btt.swap(model)(source)
+            assert dtype == torch.bfloat16
+            continue
+        except bt.UnsupportedDType as e:
+            error = e
+        except (bt.UnsupportedOp, bt.DTypeMismatch) as e:
+            error = e
+        assert "pack" not in error.remedy and str(error).endswith(error.remedy) and str(error).count(error.remedy) == 1
+        words = {"model.float()": model.weight.dtype != torch.float32, "x.float()": source.dtype != torch.float32}
+        if not isinstance(error, bt.DTypeMismatch):
+            assert all((f"`{call}`" in error.remedy) == wanted for call, wanted in words.items()), error
+            btt.swap(copy.deepcopy(model).float())(source.float())
+
+
+def test_weights_that_pytorch_marks_as_negated_are_packed():
+    x, marked = torch.randn(1, 3, 6, 6), torch._neg_view(torch.randn(4, 3, 1, 1))
+    conv = nn.Conv2d(3, 4, 1).eval()
+    conv.weight, conv.bias = nn.Parameter(marked), nn.Parameter(torch._neg_view(torch.randn(4)))
+    assert conv.weight.is_neg()
+    with torch.no_grad():
+        close(btt.swap(conv)(E(x)), conv(x))

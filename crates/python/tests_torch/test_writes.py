@@ -12,6 +12,7 @@ WRITES = {
     "module": nn.ReLU(inplace=True).eval(),
     "part": lambda x: (x[:, :2].add_(1), x * 1)[1],
     "view": lambda x: (x.view(-1).mul_(2), x * 1)[1],
+    "zeroed part": lambda x: (x[:, :2].zero_(), x * 1)[1],
     "item": lambda x: (x.__setitem__((slice(None), 0), 1.0), x * 1)[1],
     "after_dropout": lambda x: F.relu(F.dropout(x, 0.5, False), inplace=True),
     "chunk": lambda x: x.chunk(2, 1)[1].relu_(),
@@ -53,6 +54,14 @@ def assigned(x):
     return y
 
 
+def zeroed(x):
+    y = x * 2
+    y[:, :2].zero_()
+    y.select(3, 1).zero_()
+    y[:, 3:].fill_(4)
+    return y, y[:, 1:].sum(1)
+
+
 def every_kind_of_part(x):
     y = x * 2
     y[:, 1:3, 2:5].add_(x[:, 1:3, 2:5])
@@ -78,7 +87,7 @@ def with_views_as_results(x):
 
 
 @pytest.mark.parametrize("partial", [False, True])
-@pytest.mark.parametrize("function", [accumulated, assigned, every_kind_of_part, of_a_module, with_views_as_results])
+@pytest.mark.parametrize("function", [accumulated, assigned, zeroed, every_kind_of_part, of_a_module, with_views_as_results])
 def test_writes_into_parts_are_functions_of_the_whole(function, partial):
     fast, x = converted(function, partial=partial), X.clone()
     assert [region.plan is None for region in fast.plan.regions] == [False]

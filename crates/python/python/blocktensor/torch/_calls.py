@@ -18,7 +18,7 @@ from .._native import Tensor
 from . import _core as _core  # fills the table
 from ._compose import masks
 from ._export import FACTORIES, error
-from ._handles import DTYPES, Absent, Handle, as_view, check_alone, described, imported, narrowed, overlap, refused, value_of
+from ._handles import DTYPES, Absent, Handle, as_view, check_alone, described, imported, making, narrowed, overlap, refused, value_of
 from ._replay import replayed
 from ._signatures import LISTS, PLAIN_TYPES, TRAINS, Form, as_form, form_of
 from ._told import told_text
@@ -437,9 +437,9 @@ def _written(name: str, target: Handle, made: Value) -> Handle:
     """Writes the result of a call in place. The memory is new, so nothing else may share the old one."""
     if made.shape != target.data.shape:
         text = f"op `{name}` of PyTorch: got a result of {list(made.shape)} for {described(target)}, which it cannot be written into"
-        raise error(ShapeMismatch, text, f"call `{name.rstrip('_')}`, which makes a tensor", op=name)
+        raise error(ShapeMismatch, text, making(name), op=name)
     if made.tensor.dtype != target.data.dtype:
-        raise refused(name, target, f"its result is {made.tensor.dtype}", f"call `{name.rstrip('_')}`, which makes a tensor")
+        raise refused(name, target, f"its result is {made.tensor.dtype}", making(name))
     check_alone(name, target)
     target.data = made.tensor
     return target

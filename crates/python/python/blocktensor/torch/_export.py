@@ -20,7 +20,7 @@ from ._tracing import check, trace
 from ._unwrap import unwrapped
 
 #: Calls whose result does not depend on the elements of their operand.
-FACTORIES = set("new_zeros new_ones new_full new_empty zeros_like ones_like full_like empty_like".split())
+FACTORIES = set("new_zeros new_ones new_full new_empty zero zeros_like ones_like full_like empty_like".split())
 
 #: How the reason for a write begins which a function of the whole tensor can stand for.
 _INTO_A_VIEW = "it writes into a view of"

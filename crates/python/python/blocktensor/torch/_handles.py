@@ -157,11 +157,21 @@ def narrowed(x: torch.Tensor) -> torch.Tensor:
     return x.to(torch.int32)
 
 
+#: Writes whose call that makes a tensor has another name.
+_MAKING = {"zero_": "torch.zeros_like(x)", "fill_": "torch.full_like(x, value)", "copy_": "other.clone()"}
+
+
+def making(name: str) -> str:
+    """The call that makes a tensor in place of a write."""
+    call = _MAKING.get(name, name.rstrip("_"))
+    return f"call `{call}`, which makes a tensor"
+
+
 def check_alone(name: str, target: Handle) -> None:
     """Refuses to write where another eager tensor would have to change too."""
     others = [r() for r in target.family or ()]
     if any(x is not None and x is not target for x in others):
-        remedy = f"call `{name.rstrip('_')}`, which makes a tensor, or `.clone()` one of them first"
+        remedy = f"{making(name)}, or `.clone()` one of them first"
         raise refused(name, target, "it writes into memory that another eager tensor is a view of", remedy)
 
 

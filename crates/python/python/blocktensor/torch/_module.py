@@ -77,7 +77,7 @@ def to_blocked(
 
 def _digests(state: Mapping[str, torch.Tensor]) -> dict[str, bytes]:
     def digest(x: torch.Tensor) -> bytes:
-        data: Any = x.detach().contiguous().reshape(-1).view(torch.uint8).numpy()
+        data: Any = x.detach().resolve_neg().contiguous().reshape(-1).view(torch.uint8).numpy()
         return hashlib.blake2b(data, digest_size=16).digest()
 
     return {name: digest(x) for name, x in state.items()}

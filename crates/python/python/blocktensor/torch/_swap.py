@@ -9,7 +9,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from .. import _native
-from .._errors import DTypeMismatch, Error, InvalidArgument, RankMismatch, UnsupportedOp
+from .._errors import DTypeMismatch, Error, InvalidArgument, RankMismatch, UnsupportedDType, UnsupportedOp
 from .._native import PackedWeights, Tensor
 from ._eager import EagerTensor
 from ._edits import steps_of
@@ -131,14 +131,16 @@ class PackedConvolution(torch.nn.Module):
     def _check_dtype(self, x: EagerTensor) -> None:
         """Refuses weights of the other float, as eager calls and PyTorch do: packing would convert them."""
         conv: Any = self.module
-        if x.dtype == conv.weight.dtype or not {x.dtype, conv.weight.dtype} <= _PACKED:
+        if x.dtype == conv.weight.dtype or x.dtype not in _PACKED or not conv.weight.is_floating_point():
             # Other dtypes cannot be packed, which is an error there.
             return
         op = f"{'conv_transpose' if isinstance(conv, _TRANSPOSED) else 'conv'}{conv.weight.ndim - 2}d"
         rule = f"the kernel for key `{x.data.key}` takes {x.data.dtype} beside `x` of {x.data.dtype}"
         text = f"op `{op}`: argument `weights`: got {described(shared(conv.weight))}, but {rule}"
         of_x, of_weights = ("bfloat16", "float") if x.dtype == torch.bfloat16 else ("float", "bfloat16")
-        raise error(DTypeMismatch, text, f"swap `model.{of_x}()`, or pass `x.{of_weights}()`", op=op)
+        # No kernel takes other weights, whatever the source.
+        others = f", or pass `x.{of_weights}()`" if conv.weight.dtype in _PACKED else ""
+        raise error(DTypeMismatch, text, f"swap `model.{of_x}()`{others}", op=op)
 
     def _pack(self, like: Tensor, options: dict[str, Any]) -> PackedWeights:
         conv: Any = self.module
@@ -147,7 +149,16 @@ class PackedConvolution(torch.nn.Module):
             # Kernels add it in f32.
             bias = bias.float()
         pack = _native.pack_conv_transpose if isinstance(conv, _TRANSPOSED) else _native.pack_conv
-        return pack(conv.weight.detach(), bias, like=like, **options)
+        try:
+            return pack(conv.weight.detach().resolve_neg(), None if bias is None else bias.resolve_neg(), like=like, **options)
+        except (UnsupportedDType, UnsupportedOp) as e:
+            calls = ["swap `model.float()`"] if conv.weight.dtype != torch.float32 else []
+            calls += ["pass `x.float()`"] if like.dtype != "f32" else []
+            if not calls:
+                raise
+            # The user of a swapped model does not pack.
+            text = str(e).removesuffix(str(e.remedy)).rstrip("; ")
+            raise error(type(e), text, ", and ".join(calls), op=e.op) from None
 
 
 def _empty() -> PackedConvolution:
