@@ -119,7 +119,7 @@ pub struct Plan {
     pub explain: bool,
     /// Run the model once, and print the error of each step: the relative L2 error of its result against the same node in f64,
     /// computed from the inputs that the step had. It is the step's own error, not what has added up. The error of each output
-    /// against the whole network in f64 follows. Inputs are random (seed 0), or given with --input. Of files that `pack` wrote, it
+    /// against the whole network in f64 follows: after the passes, which fold batch norms into weights, and as it was written. Inputs are random (seed 0), or given with --input. Of files that `pack` wrote, it
     /// takes those with --keep-plain.
     #[arg(long)]
     pub errors: bool,

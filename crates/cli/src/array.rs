@@ -121,6 +121,11 @@ impl Array {
         let tensor = match (of, &self.values) {
             (ElementType::F32, Values::F32(v)) => StridedTensor::from_slice(v, &self.dims),
             (ElementType::F32, Values::F64(v)) => {
+                if let Some(v) = v.iter().find(|v| v.is_finite() && !(**v as f32).is_finite()) {
+                    return Err(format!(
+                        "the input is f32, and {v:e} does not fit into that; change the value"
+                    ));
+                }
                 let narrow = memory::try_collect(CALL, v.iter().map(|&v| v as f32));
                 narrow.and_then(|narrow| StridedTensor::from_slice(&narrow, &self.dims))
             }

@@ -1,7 +1,7 @@
 //! The option `--errors` of `plan`.
 
 use blocktensor::{StridedTensor, shown_path};
-use blocktensor_graph::{OutputError, Plan, Sizes, StepError};
+use blocktensor_graph::{ConstantError, OutputError, Plan, Sizes, StepError};
 use serde::Serialize;
 
 use crate::args::{Inputs, Plan as Args};
@@ -24,6 +24,8 @@ pub struct Errors {
     largest: Option<usize>,
     /// `null` if a step has no f64 version.
     outputs: Option<Vec<Output>>,
+    /// `null` for a plan from a file.
+    as_written: Option<AsWritten>,
     #[serde(skip)]
     text: String,
 }
@@ -37,6 +39,21 @@ struct Step {
     layout: String,
     only_moves: bool,
     has_f64: bool,
+    relative_l2: Option<f64>,
+}
+
+/// Against the model as it was before the passes.
+#[derive(Serialize)]
+struct AsWritten {
+    constants: Vec<Constant>,
+    /// `null` if a node has no f64 version.
+    outputs: Option<Vec<Output>>,
+}
+
+#[derive(Serialize)]
+struct Constant {
+    node: String,
+    op: String,
     relative_l2: Option<f64>,
 }
 
@@ -74,6 +91,17 @@ pub fn of(plan: &Plan, inputs: &[Input]) -> Result<Errors> {
         relative_l2: step.relative_l2,
     };
     let output = |output: &OutputError| Output { name: output.name.clone(), relative_l2: output.relative_l2 };
+    let outputs =
+        |list: &Option<Vec<OutputError>>| list.as_ref().map(|list| list.iter().map(output).collect());
+    let constant = |one: &ConstantError| Constant {
+        node: one.node.clone(),
+        op: one.op.clone(),
+        relative_l2: one.relative_l2,
+    };
+    let as_written = errors.as_written.as_ref().map(|written| AsWritten {
+        constants: written.constants.iter().map(constant).collect(),
+        outputs: outputs(&written.outputs),
+    });
     let computing = || errors.steps.iter().filter(|step| !step.only_moves);
     let largest = errors.largest();
     let input =
@@ -86,7 +114,8 @@ pub fn of(plan: &Plan, inputs: &[Input]) -> Result<Errors> {
         compared: computing().filter(|step| step.relative_l2.is_some()).count(),
         computing: computing().count(),
         largest: largest.and_then(|one| errors.steps.iter().position(|step| std::ptr::eq(step, one))),
-        outputs: errors.outputs.as_ref().map(|list| list.iter().map(output).collect()),
+        outputs: outputs(&errors.outputs),
+        as_written,
         text: lines.collect::<String>() + &errors.to_string(),
     })
 }

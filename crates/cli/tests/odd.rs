@@ -114,6 +114,18 @@ fn integers_fit_into_the_type_of_the_input() {
 }
 
 #[test]
+fn f64_numbers_fit_into_f32() {
+    let folder = tempfile::tempdir().unwrap();
+    let relu = unary(folder.path(), "Relu", &[2]);
+    let file = folder.path().join("x.npy");
+    let args = ["run", text(&relu), "--input", text(&file), "--json"];
+    write_npy(&file, "<f8", [1e300f64, -1.0].map(f64::to_le_bytes));
+    run(&args).fails(2, &["--input", "1e300", "the input is f32"]);
+    write_npy(&file, "<f8", [f64::INFINITY, 3e38].map(f64::to_le_bytes));
+    assert_eq!(run(&args).succeeds().json()["outputs"][0]["not_finite"], 1);
+}
+
+#[test]
 fn threads_follow_the_affinity() {
     let folder = tempfile::tempdir().unwrap();
     let relu = unary(folder.path(), "Relu", &[3]);

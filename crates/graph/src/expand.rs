@@ -8,7 +8,7 @@ use blocktensor::{BoundOp, DType, MemoryFormat, Operand, Operator, StridedTensor
 use crate::Param;
 use crate::constant::{CONSTANT, Constant, ElementType, Integer};
 use crate::error::{Error, Result};
-use crate::network::{Budget, Kind, Network, Node, Operation, Origin, TensorId, Value, facts};
+use crate::network::{Budget, Fold, Kind, Network, Node, Operation, Origin, TensorId, Value, facts};
 
 /// What a node of a [`Graph`](crate::Graph) does: it writes itself as operators once the sizes of its inputs are known.
 ///
@@ -293,13 +293,16 @@ impl Expansion<'_> {
         }
         let refs: Vec<_> = tensors.iter().map(|t: &StridedTensor| t.tensor_ref()).collect();
         let results = operation.run(&refs).map_err(|e| self.of_operator(e))?;
-        results
-            .into_iter()
-            .map(|t| match t {
-                blocktensor::Tensor::Strided(t) => Ok(constant_of(t, types)?.into()),
-                other => Err(self.unsupported(format!("a constant in {}", other.tensor_ref().describe()))),
-            })
-            .collect()
+        let strided = |t| match t {
+            blocktensor::Tensor::Strided(t) => Ok(t),
+            other => Err(self.unsupported(format!("a constant in {}", other.tensor_ref().describe()))),
+        };
+        let results = results.into_iter().map(strided).collect::<Result<Vec<_>>>()?;
+        if let Some(folds) = &mut self.network.folds {
+            let (node, op) = (self.node.to_string(), operation.clone());
+            folds.push(Fold { node, op, inputs: tensors, results: results.clone() });
+        }
+        results.into_iter().map(|t| Ok(constant_of(t, types)?.into())).collect()
     }
 
     /// Refuses bytes where a registered op takes Booleans, which have the same dtype: arguments that are u8 whatever the op

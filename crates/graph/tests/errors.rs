@@ -99,7 +99,14 @@ fn a_plan_without_plain_weights_says_what_to_do() {
     let whole = Plan::load_with_constants(&PackedFile::read(&path).unwrap()).unwrap();
     let errors = whole.errors(&inputs.each_ref()).unwrap();
     check(&errors, &whole);
-    assert_eq!(errors, plan.errors(&inputs.each_ref()).unwrap());
+    let planned = plan.errors(&inputs.each_ref()).unwrap();
+    assert_eq!((&errors.steps, &errors.outputs), (&planned.steps, &planned.outputs));
+    assert!(planned.as_written.unwrap().outputs.is_some());
+    assert_eq!(errors.as_written, None);
+    assert!(
+        errors.to_string().contains("as written: not compared, as a packed file does not hold it"),
+        "{errors}"
+    );
     // Bad inputs are refused as in a run.
     assert!(matches!(plan.errors(&[&inputs[0]]), Err(Error::Invalid { .. })));
     // Without packed weights there is nothing to keep.

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use blocktensor::dlpack::{DLManagedTensor, DLManagedTensorVersioned, OtherTypes};
 use blocktensor::{
     BlockedTensor, Call, Complaint, DType, Error, Foreign, MemoryFormat, Operand, StridedTensor, Tensor,
-    TensorDesc, Text,
+    TensorDesc, Text, memory,
 };
 use blocktensor_door::Failure as Known;
 use blocktensor_graph::ElementType;
-use pyo3::buffer::PyUntypedBuffer;
+use pyo3::buffer::{Element, PyBuffer, PyUntypedBuffer};
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -59,11 +59,19 @@ pub(crate) fn import_for(
         if kinds::is_negated(x) {
             return Err(of_kind(op, argument, &kinds::NEGATED));
         }
+        if kinds::is_masked(x) {
+            return Err(of_kind(op, argument, &kinds::MASKED));
+        }
         let capsule = capsule(x).map_err(|e| not_exported(op, argument, x, e))?;
         return Ok(of_capsule(&capsule, op, argument, others).map_err(refused)?.into());
     }
     if let Ok(buffer) = PyUntypedBuffer::get(x) {
-        return Ok(of_buffer(op, argument, buffer, takes)?.into());
+        if others == OtherTypes::IntegersAsS32
+            && let Some(converted) = integers(x).map_err(refused)?
+        {
+            return Ok(converted.into());
+        }
+        return Ok(of_buffer(op, argument, buffer, takes, others)?.into());
     }
     let got = x.get_type().fully_qualified_name()?.to_string();
     let rule = "it is a tensor: a blocktensor.Tensor, or an object with `__dlpack__` or the buffer protocol";
@@ -212,11 +220,56 @@ fn of_capsule(
     Err(Error::DlpackUnsupported(Complaint::new(op, argument.to_string(), got, rule, remedy)).into())
 }
 
+/// A copy in s32 of a buffer of other integers, where the argument takes them: as by DLPack, which converts them there.
+fn integers(x: &Bound<'_, PyAny>) -> Outcome<Option<StridedTensor>> {
+    type Narrow = fn(&Bound<'_, PyAny>) -> Outcome<Option<StridedTensor>>;
+    let all: [Narrow; 7] = [
+        narrowed::<i8>,
+        narrowed::<u8>,
+        narrowed::<i16>,
+        narrowed::<u16>,
+        narrowed::<u32>,
+        narrowed::<i64>,
+        narrowed::<u64>,
+    ];
+    for narrow in all {
+        if let Some(made) = narrow(x)? {
+            return Ok(Some(made));
+        }
+    }
+    Ok(None)
+}
+
+/// The copy of a buffer of such integers; `None` for another buffer.
+fn narrowed<T: Element + Default + Into<i128>>(x: &Bound<'_, PyAny>) -> Outcome<Option<StridedTensor>> {
+    let Ok(buffer) = PyBuffer::<T>::get(x) else { return Ok(None) };
+    let mut numbers = memory::try_filled("from_dlpack", buffer.item_count(), T::default())?;
+    buffer.copy_to_slice(x.py(), &mut numbers)?;
+    let mut narrow = memory::try_filled("from_dlpack", numbers.len(), 0i32)?;
+    for (at, (to, number)) in narrow.iter_mut().zip(numbers).enumerate() {
+        let number: i128 = number.into();
+        let Ok(fits) = i32::try_from(number) else {
+            let mut index = vec![0; buffer.shape().len()];
+            let mut rest = at;
+            for (i, size) in index.iter_mut().zip(buffer.shape()).rev() {
+                (*i, rest) = (rest % size, rest / size);
+            }
+            let got = format!("{number} at index {index:?}");
+            let rule = format!("integers have 32 bits here, from {} to {}", i32::MIN, i32::MAX);
+            let complaint = Complaint::new("", "numbers", got, rule, "pass numbers in this range");
+            return Err(Error::InvalidArgument(complaint).into());
+        };
+        *to = fits;
+    }
+    Ok(Some(StridedTensor::from_slice(&narrow, buffer.shape())?))
+}
+
 fn of_buffer(
     op: &'static str,
     argument: &str,
     buffer: PyUntypedBuffer,
     takes: Option<DType>,
+    others: OtherTypes,
 ) -> Outcome<StridedTensor> {
     let format = buffer.format().to_string_lossy().into_owned();
     let letter = format.trim_start_matches(['@', '=', '<']);
@@ -226,6 +279,8 @@ fn of_buffer(
         ("B", 1) => DType::U8,
         ("b", 1) => DType::S8,
         ("i" | "l", 4) => DType::S32,
+        // Python's Booleans are bytes of 0 and 1.
+        ("?", 1) if others == OtherTypes::BooleansAsU8 => DType::U8,
         _ => {
             let bits = 8 * buffer.item_size();
             let got = match letter {

@@ -21,8 +21,15 @@ pub(crate) const NEGATED: Kind = Kind {
     is: |x| answer(x, "is_neg"),
 };
 
+/// Numbers of numpy of which some do not count, which neither its `__dlpack__` nor its buffer says.
+pub(crate) const MASKED: Kind = Kind {
+    got: "an array with masked elements, whose mask would be lost",
+    remedy: "pass `x.filled(0.0)`, with a number that stands for them",
+    is: |x| x.getattr("mask")?.call_method0("any")?.is_truthy(),
+};
+
 /// The kinds, in the order in which their remedies are followed: of a sparse tensor with a gradient, `x.to_dense()` has one too.
-const KINDS: [Kind; 10] = [
+const KINDS: [Kind; 14] = [
     Kind {
         got: "a part of a tensor inside of `torch.func` (`vmap`, `grad`)",
         remedy: "call it outside of the transform, on the whole tensor",
@@ -66,7 +73,28 @@ const KINDS: [Kind; 10] = [
     Kind {
         got: "an array of complex numbers",
         remedy: "pass a part of its numbers: `x.real.astype(\"float32\")` or `x.imag.astype(\"float32\")`",
-        is: |x| Ok(x.hasattr("astype")? && x.getattr("dtype")?.getattr("kind")?.str()? == "c"),
+        is: |x| is_of_kind(x, "c"),
+    },
+    Kind {
+        got: "an array of text",
+        remedy: "make numbers of it first: `x.astype(\"float32\")` where each text is one, else codes such as \
+                 `numpy.unique(x, return_inverse=True)[1]`",
+        is: |x| is_of_kind(x, "UST"),
+    },
+    Kind {
+        got: "an array of Python objects",
+        remedy: "make numbers of it first: `x.astype(\"float32\")` where each object is one; of arrays in a list `numpy.stack`",
+        is: |x| is_of_kind(x, "O"),
+    },
+    Kind {
+        got: "an array of dates or times",
+        remedy: "make numbers of it first, such as days since a date: `((x - x.min()) / numpy.timedelta64(1, \"D\")).astype(\"float32\")`",
+        is: |x| is_of_kind(x, "Mm"),
+    },
+    Kind {
+        got: "an array of records",
+        remedy: "pass one of their fields: `x[\"name\"]`",
+        is: |x| Ok(is_of_kind(x, "V")? && !x.getattr("dtype")?.getattr("names")?.is_none()),
     },
     Kind {
         got: "a tensor that requires a gradient",
@@ -74,6 +102,11 @@ const KINDS: [Kind; 10] = [
         is: |x| x.getattr("requires_grad")?.extract(),
     },
 ];
+
+/// Whether it is an array of numpy whose dtype has one of these letters.
+fn is_of_kind(x: &Bound<'_, PyAny>, letters: &str) -> PyResult<bool> {
+    Ok(x.hasattr("astype")? && letters.contains(x.getattr("dtype")?.getattr("kind")?.extract::<char>()?))
+}
 
 fn answer(x: &Bound<'_, PyAny>, question: &str) -> PyResult<bool> {
     x.call_method0(question)?.extract()
@@ -97,6 +130,11 @@ pub(crate) fn is_negated(x: &Bound<'_, PyAny>) -> bool {
         Ok(Some(is_neg)) => is_neg.call0().and_then(|answer| answer.extract()).unwrap_or(false),
         _ => false,
     }
+}
+
+/// Whether it is [`MASKED`], which is asked of every tensor.
+pub(crate) fn is_masked(x: &Bound<'_, PyAny>) -> bool {
+    matches!(x.getattr_opt("filled"), Ok(Some(_))) && (MASKED.is)(x).unwrap_or(false)
 }
 
 /// How other libraries make a tensor that this one takes of numbers of this dtype.

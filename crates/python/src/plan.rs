@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use blocktensor::{Complaint, Error, PackedFile, StridedTensor, Tensor, TensorDesc, counted};
+use blocktensor::{Complaint, Error, MemoryFormat, PackedFile, StridedTensor, Tensor, TensorDesc, counted};
 use blocktensor_graph::{ElementType, Plan, Profiles};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyMapping, PyString, PyTuple};
@@ -136,12 +136,25 @@ fn as_tuple<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
     }
 }
 
+/// Results whose memory is the caller's alone. A result that no step makes, such as that of an `Identity`, has the memory of an
+/// input, which its owner writes into.
+fn owned(results: Vec<StridedTensor>, inputs: &[&StridedTensor]) -> Outcome<Vec<StridedTensor>> {
+    let own = |t: StridedTensor| match inputs.iter().any(|x| x.shares_storage(&t)) {
+        true => Ok(t.copy(MemoryFormat::Preserve)?),
+        false => Ok(t),
+    };
+    results.into_iter().map(own).collect()
+}
+
 impl PyPlan {
     /// Runs, and asks for signals between steps.
     fn results(&self, inputs: &[StridedTensor]) -> Outcome<Vec<StridedTensor>> {
         let inputs: Vec<&StridedTensor> = inputs.iter().collect();
         let signals = Signals::new();
-        let run = || Ok(self.plan.run_until(&inputs, &mut || signals.stop())?);
+        let run = || match self.plan.run_until(&inputs, &mut || signals.stop())? {
+            Some(results) => Ok(Some(owned(results, &inputs)?)),
+            None => Ok(None),
+        };
         // Without results the run was stopped, and then there is what stopped it.
         signals.end(on_threads("run", self.threads, run)).map(Option::unwrap_or_default)
     }
@@ -162,7 +175,7 @@ impl PyPlan {
 #[pymethods]
 impl PyPlan {
     /// Runs the plan on one tensor for each input, and returns a list of one tensor for each output. Other libraries' tensors
-    /// share their memory. Tensors also go by name: as keywords, or in a dictionary. Ctrl-C works between two steps.
+    /// share their memory with the run, but not with its results. Tensors also go by name: as keywords, or in a dictionary. Ctrl-C works between two steps.
     #[pyo3(signature = (*inputs, **named))]
     fn run<'py>(
         &self,
@@ -221,7 +234,10 @@ impl PyPlan {
         let inputs = operands("run_timed", &self.plan, inputs, named).map_err(|e| e.raise(py))?;
         let (results, seconds) = released(py, "run_timed", || {
             let inputs: Vec<&StridedTensor> = inputs.iter().collect();
-            on_threads("run_timed", self.threads, || Ok(self.plan.run_timed(&inputs)?))
+            on_threads("run_timed", self.threads, || {
+                let (results, seconds) = self.plan.run_timed(&inputs)?;
+                Ok((owned(results, &inputs)?, seconds))
+            })
         })?;
         Ok((results.into_iter().map(|t| PyTensor(t.into())).collect(), seconds))
     }

@@ -357,6 +357,12 @@ def test_inputs_of_integers_take_every_width(tmp_path, dtype):
         e = error_of(lambda large=large: plan.run_into([x, large], place), bt.InvalidArgument)
         assert str(e).startswith(f"op `run_into`: argument `z`: got {number} at index [1]")
     assert place.tolist() == [107, 5]
+    # Objects with a buffer alone, too.
+    plan_of_buffers = plan.run(memoryview(x), z=memoryview(np.array([7, 3], dtype)))
+    assert np.asarray(plan_of_buffers[0]).tolist() == [107, 5]
+    if np.iinfo(dtype).max > 2**31:
+        e = error_of(lambda: plan.run(memoryview(np.array([1, 2**31], dtype)), z), bt.InvalidArgument)
+        assert str(e).startswith(f"op `run`: argument `x`: got {2**31} at index [1], but integers have 32 bits here")
     # Only plans say that they take integers of any width.
     if dtype in (np.int64, np.uint16):
         error_of(lambda: bt.from_dlpack(x), bt.DlpackUnsupported)
@@ -367,3 +373,52 @@ def test_inputs_of_booleans_take_them(tmp_path):
     plan = bt.load_onnx(tmp_path / "m.onnx").plan(layouts="nchw")
     assert plan.run(np.array([True, False]))[0].numpy().tolist() == [0, 1]
     assert plan.run(np.array([1, 0], np.uint8))[0].numpy().tolist() == [0, 1]
+    assert plan.run(memoryview(np.array([True, False])))[0].numpy().tolist() == [0, 1]
+
+
+def is_taken_as_it_says(given, words, remedy):
+    """Every door says what the array is, and the first call of the remedy makes one that is taken."""
+    for call, op in ((bt.from_dlpack, "from_dlpack"), (bt.ops.relu, "relu"), (lambda x: two_inputs().run(left=x, **{"right side": x}), "run")):
+        e = error_of(lambda call=call: call(given), bt.DlpackUnsupported)
+        assert e.op == op and f"got {words}" in str(e) and "argument `" in str(e)
+        (made,) = re.findall(remedy, e.remedy)
+        assert call(eval(made, {"x": given, "numpy": np})) is not None
+
+
+@pytest.mark.parametrize(
+    ("array", "words", "remedy"),
+    [
+        (np.array([["1", "2.5", "3"]] * 2), "an array of text", r"`(x\.astype.*?)`"),
+        (np.array([[b"1", b"2", b"3"]] * 2), "an array of text", r"`(x\.astype.*?)`"),
+        (np.array([[1.0, 2, None]] * 2, dtype=object), "an array of Python objects", r"`(x\.astype.*?)`"),
+        (np.array([["2026-01-02"] * 3] * 2, "datetime64[D]"), "an array of dates or times", r"`(\(\(x.*?)`"),
+        (np.ma.masked_array(np.ones((2, 3), np.float32), [[1, 0, 0]] * 2), "an array with masked elements", r"`(x\.filled.*?)`"),
+    ],
+)
+def test_arrays_that_are_no_numbers_are_named(array, words, remedy):
+    is_taken_as_it_says(array, words, remedy)
+
+
+def test_arrays_of_records_and_masks_without_a_masked_element():
+    records = np.zeros((2, 3), [("a", "f4"), ("b", "f4")])
+    e = error_of(lambda: bt.from_dlpack(records), bt.DlpackUnsupported)
+    assert "got an array of records" in str(e) and '`x["name"]`' in e.remedy
+    assert bt.from_dlpack(np.ma.masked_array(np.ones(3, np.float32), [0, 0, 0])).shape == (3,)
+
+
+def test_results_have_no_memory_of_the_inputs(tmp_path):
+    (tmp_path / "m.onnx").write_bytes(onnx_of(b"Identity", [b"x"], 1))
+    identity = bt.load_onnx(tmp_path / "m.onnx").plan(layouts="nchw")
+    model = bt.Model()
+    model.input("x", [2, 3])
+    model.op("y", "permute", [("x", "x")], {"axes": [1, 0]}, ["y"])
+    model.output("y", "y")
+    turned = model.plan(layouts="nchw")
+    for plan, x in ((identity, np.array([1, 2], np.float32)), (turned, np.ones((2, 3), np.float32))):
+        for given in (x, bt.from_dlpack(x)):
+            for run in (plan.run, lambda *xs, plan=plan: plan.run_timed(*xs)[0]):
+                (y,) = run(given)
+                before, kept = y.numpy().copy(), x.copy()
+                x += 5
+                assert (y.numpy() == before).all() and not np.shares_memory(y.numpy(), x)
+                x[...] = kept

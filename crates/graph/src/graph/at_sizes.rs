@@ -37,13 +37,14 @@ impl Graph {
     /// `Missing` lists all nodes that the outputs need and that cannot run. `Invalid` for a size without a number, or a
     /// number for a name that is not there; `Operator` for operands that do not go together.
     pub fn with_sizes(&self, sizes: &Sizes) -> Result<Network> {
-        self.expanded(sizes, &Stop::default())
+        self.expanded(sizes, &Stop::default(), false)
     }
 
-    /// As `with_sizes`, for a planning that the caller may end.
-    pub(crate) fn expanded(&self, sizes: &Sizes, stop: &Stop) -> Result<Network> {
+    /// As `with_sizes`, for a planning that the caller may end. The network keeps the operators that ran meanwhile, if they are asked for.
+    pub(crate) fn expanded(&self, sizes: &Sizes, stop: &Stop, keep_folds: bool) -> Result<Network> {
         let needed = self.needed();
         let (mut network, mut values) = self.begin(sizes)?;
+        network.folds = keep_folds.then(Vec::new);
         let mut missing = Vec::new();
         for node in self.nodes.iter().filter(|n| n.outputs.iter().any(|id| needed[id.0])) {
             stop.check()?;

@@ -201,6 +201,18 @@ pub struct Network {
     /// The tensors that constants of the graph became, by the constant's address: one constant is one tensor.
     made: HashMap<usize, (Arc<Constant>, TensorId)>,
     pub(crate) budget: Budget,
+    /// The operators that ran during the expansion, if the caller asked to keep them.
+    pub(crate) folds: Option<Vec<Fold>>,
+}
+
+/// An operator whose operands were all constant, so that it ran while the graph was expanded.
+#[derive(Clone, Debug)]
+pub(crate) struct Fold {
+    /// The name of the graph's node.
+    pub(crate) node: String,
+    pub(crate) op: Operation,
+    pub(crate) inputs: Vec<StridedTensor>,
+    pub(crate) results: Vec<StridedTensor>,
 }
 
 /// What the expansion of a graph may still take.

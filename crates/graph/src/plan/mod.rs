@@ -24,7 +24,7 @@ mod steps;
 #[cfg(test)]
 mod unwritten;
 
-pub use errors::{Errors, OutputError, StepError};
+pub use errors::{AsWritten, ConstantError, Errors, OutputError, StepError};
 pub use measured::{CandidateMeasurement, Measurements, NodeMeasurement};
 pub use options::{PlanOptions, Profiles};
 pub use precision::Precision;
@@ -203,7 +203,9 @@ impl Graph {
     /// As [`Graph::with_sizes`]; the operators' own; [`Error::Invalid`](crate::Error::Invalid) if each plan makes more reorders
     /// than [`PlanOptions::at_most_reorders`] allows; `Stopped`.
     pub fn plan(&self, options: &PlanOptions) -> Result<Plan> {
-        let mut network = self.expanded(&options.sizes, &options.stop)?;
+        let mut network = self.expanded(&options.sizes, &options.stop, options.keep_constants)?;
+        let written = options.keep_constants.then(|| network.clone());
+        network.folds = None;
         let reports = passes::run(&mut network, &options.off, &options.stop)?;
         if options.precision == Precision::Bf16 {
             precision::run(&mut network, &targets_of(options.layouts), &options.stop)?;
@@ -212,7 +214,7 @@ impl Graph {
         let output_types = network.output_types.clone();
         let plan = planned(&network, options, reports)?;
         let recipe = match options.keep_constants {
-            true => Recipe { network, has_constants: true, ..plan.recipe },
+            true => Recipe { network, written, has_constants: true, ..plan.recipe },
             false => plan.recipe,
         };
         let recipe = Recipe { limits: options.limits, ..recipe };

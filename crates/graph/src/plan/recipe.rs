@@ -16,6 +16,9 @@ use crate::network::{Network, Tensor, TensorId};
 pub(super) struct Recipe {
     pub(super) network: Network,
     pub(super) choices: Vec<Choice>,
+    /// The network before the passes, for [`errors`](super::Plan::errors): with
+    /// [`PlanOptions::keep_constants`](super::PlanOptions::keep_constants). Files do not hold it.
+    pub(super) written: Option<Network>,
     /// Whether all constants have their elements.
     pub(super) has_constants: bool,
     pub(super) limits: Limits,
@@ -35,7 +38,8 @@ impl Recipe {
         let tensors = network.tensors.iter().enumerate().map(tensor).collect::<Result<Vec<_>>>()?;
         let Network { nodes, inputs, outputs, .. } = network;
         let network = Network::of(tensors, nodes.clone(), inputs.clone(), outputs.clone());
-        Ok(Recipe { network, choices, has_constants: packed.is_empty(), limits: Limits::default() })
+        let has_constants = packed.is_empty();
+        Ok(Recipe { network, choices, written: None, has_constants, limits: Limits::default() })
     }
 }
 

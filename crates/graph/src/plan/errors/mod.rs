@@ -2,12 +2,15 @@
 
 #[cfg(test)]
 mod tests;
+mod written;
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
 use blocktensor::{Call, Operand, StridedTensor, Text};
+
+pub use written::{AsWritten, ConstantError};
 
 use super::run::{State, Watch, broken};
 use super::steps::title;
@@ -27,9 +30,12 @@ use crate::reference::{self, Values};
 pub struct Errors {
     /// Each step, in the order of [`Plan::steps`].
     pub steps: Vec<StepError>,
-    /// Each output, in the order of [`Plan::outputs`], compared with the whole network in f64. `None` if a node has no f64
-    /// version.
+    /// Each output, in the order of [`Plan::outputs`], compared with the whole network in f64, as the passes made it. `None` if a
+    /// node has no f64 version.
     pub outputs: Option<Vec<OutputError>>,
+    /// The same outputs compared with the graph as it was before the passes: this shows what the passes themselves lost, such as a
+    /// batch norm that was folded into weights. `None` for a plan from a file, which does not hold that graph.
+    pub as_written: Option<AsWritten>,
 }
 
 /// The error of one step.
@@ -61,7 +67,7 @@ pub struct StepError {
 pub struct OutputError {
     /// The name of the output.
     pub name: String,
-    /// The accumulated error: the output of the plan against that of the network in f64, from the same inputs.
+    /// The accumulated error: the output of the plan against that of a network in f64, from the same inputs.
     pub relative_l2: f64,
 }
 
@@ -141,10 +147,17 @@ impl fmt::Display for Errors {
             writeln!(f, "no f64 version: {}", without.join(", "))?;
         }
         match &self.outputs {
-            None => writeln!(f, "outputs: not compared, as some steps have no f64 version"),
-            Some(outputs) => outputs.iter().try_for_each(|output| {
-                writeln!(f, "output {}: {:.1e} against the network in f64", output.name, output.relative_l2)
-            }),
+            None => writeln!(f, "outputs: not compared, as some steps have no f64 version")?,
+            Some(outputs) => written::lines(f, outputs, "the network in f64, after the passes")?,
+        }
+        match &self.as_written {
+            None => {
+                writeln!(
+                    f,
+                    "the model as written: not compared, as a packed file does not hold it; plan the model itself"
+                )
+            }
+            Some(written) => written.fmt(f),
         }
     }
 }
@@ -154,7 +167,8 @@ impl Plan {
     /// op from the inputs that the step had. So an error is the step's own, and not what earlier steps have added up to. Packed
     /// weights, post-ops, layouts and reorders are those of the plan; the constants are those of the network after the passes,
     /// with folded batch norms. If every node has an f64 version, the network also runs in f64 as a whole, which gives the
-    /// accumulated errors of the outputs.
+    /// accumulated errors of the outputs. So does the graph as it was written, before the passes
+    /// ([`Errors::as_written`]), with the errors of the constants that were computed from other constants.
     ///
     /// The plan must have been made with [`PlanOptions::keep_constants`](super::PlanOptions::keep_constants), or loaded
     /// with [`load_with_constants`](Self::load_with_constants). This takes about a hundred times as long as a run. It reads
@@ -200,19 +214,26 @@ impl Plan {
             Comparison { network: &self.recipe.network, inputs: HashMap::new(), steps: vec![] };
         let results = self.run_watched(inputs, &mut comparison)?;
         let steps = comparison.steps;
-        let outputs = match in_f64(&self.recipe.network, inputs)? {
-            None => None,
-            Some(wanted) => {
-                let names = self.recipe.network.outputs.iter().map(|(name, _)| name.clone());
-                let output = |((name, got), want): ((String, &StridedTensor), &Arc<Values>)| {
-                    let got = Values::of(got.tensor_ref())?;
-                    Ok(OutputError { name, relative_l2: difference(&got, want) })
-                };
-                Some(names.zip(&results).zip(&wanted).map(output).collect::<Result<Vec<_>>>()?)
-            }
-        };
-        Ok(Errors { steps, outputs })
+        let outputs = of_outputs(&self.recipe.network, inputs, &results)?;
+        let written = self.recipe.written.as_ref();
+        let as_written = written.map(|network| AsWritten::of(network, inputs, &results)).transpose()?;
+        Ok(Errors { steps, outputs, as_written })
     }
+}
+
+/// The errors of a run's results against the network in f64, if every node that they need has an f64 version.
+fn of_outputs(
+    network: &Network,
+    inputs: &[&StridedTensor],
+    results: &[StridedTensor],
+) -> Result<Option<Vec<OutputError>>> {
+    let Some(wanted) = in_f64(network, inputs)? else { return Ok(None) };
+    let names = network.outputs.iter().map(|(name, _)| name.clone());
+    let output = |((name, got), want): ((String, &StridedTensor), &Arc<Values>)| {
+        let got = Values::of(got.tensor_ref())?;
+        Ok(OutputError { name, relative_l2: difference(&got, want) })
+    };
+    names.zip(results).zip(&wanted).map(output).collect::<Result<Vec<_>>>().map(Some)
 }
 
 /// Compares each step of a run.
@@ -320,14 +341,21 @@ fn evaluated(network: &Network, node: &Node, inputs: &[Arc<Values>]) -> Result<O
     Ok(results.map(|list| list.into_iter().map(Arc::new).collect()))
 }
 
-/// The outputs of the network in f64, if every node has an f64 version.
+/// The outputs of the network in f64, if every node that they need has an f64 version.
 fn in_f64(network: &Network, inputs: &[&StridedTensor]) -> Result<Option<Vec<Arc<Values>>>> {
-    if !network.nodes.iter().all(has_reference) {
-        return Ok(None);
-    }
     let mut uses = vec![0usize; network.tensors.len()];
-    let used = network.nodes.iter().flat_map(|n| &n.inputs).chain(network.outputs.iter().map(|(_, id)| id));
-    used.for_each(|id| uses[id.0] += 1);
+    network.outputs.iter().for_each(|(_, id)| uses[id.0] += 1);
+    let mut needed = Vec::with_capacity(network.nodes.len());
+    for node in network.nodes.iter().rev() {
+        if node.outputs.iter().all(|id| uses[id.0] == 0) {
+            continue;
+        }
+        if !has_reference(node) {
+            return Ok(None);
+        }
+        node.inputs.iter().for_each(|id| uses[id.0] += 1);
+        needed.push(node);
+    }
     let mut known: HashMap<TensorId, Arc<Values>> = HashMap::new();
     for (id, x) in network.inputs.iter().zip(inputs) {
         known.insert(*id, Arc::new(Values::of(x.tensor_ref())?));
@@ -339,7 +367,7 @@ fn in_f64(network: &Network, inputs: &[&StridedTensor]) -> Result<Option<Vec<Arc
             None => known.get(id).map(Arc::clone).ok_or_else(|| broken(&tensor.name)),
         }
     };
-    for node in &network.nodes {
+    for node in needed.into_iter().rev() {
         let inputs = node.inputs.iter().map(|id| value(id, &known)).collect::<Result<Vec<_>>>()?;
         let results = evaluated(network, node, &inputs)?.ok_or_else(|| broken(&node.name))?;
         known.extend(node.outputs.iter().copied().zip(results));

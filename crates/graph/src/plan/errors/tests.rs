@@ -95,6 +95,54 @@ fn a_node_that_is_off_shows_and_no_other_does() {
     }
 }
 
+/// The network after the passes and the plan have the same weights: each step agrees with it, whatever a pass made of them.
+#[test]
+fn what_a_pass_loses_shows_against_the_model_as_written() {
+    let mut graph = Graph::new();
+    let x = graph.input("x", &[1.into(), 1.into(), 4.into(), 4.into()]).unwrap();
+    let mut constant = |name: &str, value: f32, dims: &[usize]| {
+        graph.constant(name, Constant::F32(StridedTensor::from_slice(&[value], dims).unwrap())).unwrap()
+    };
+    let (w, scale, log) =
+        (constant("w", 2.0, &[1, 1, 1, 1]), constant("scale", 0.5, &[1, 1, 1]), constant("log", 0.3, &[1]));
+    let y = graph.op("conv", "conv2d", &[("x", x), ("weights", w)], &[]).unwrap();
+    let y = graph.op("scaled", "mul", &[("a", y), ("b", scale)], &[]).unwrap();
+    let rate = graph.op("rate", "exp", &[("x", log)], &[]).unwrap();
+    let y = graph.op("rated", "mul", &[("a", y), ("b", rate)], &[]).unwrap();
+    graph.output("y", y).unwrap();
+    let x = Random(5).tensor(&[1, 1, 4, 4]);
+    for layouts in Layouts::ALL {
+        let mut plan = plan(&graph, layouts);
+        let mut ops = plan.steps().filter(|step| step.kind == StepKind::Operator).map(|step| step.op);
+        assert_eq!(
+            (ops.next(), ops.next()),
+            (Some("conv2d"), None),
+            "the numbers go into the weights: {plan}"
+        );
+        drop(ops);
+        let clean = plan.errors(&[&x]).unwrap();
+        let written = clean.as_written.as_ref().unwrap();
+        assert!(written.outputs.as_ref().unwrap()[0].relative_l2 < 1e-6, "{clean}");
+        let [rate] = &written.constants[..] else { panic!("{clean}") };
+        assert_eq!((rate.node.as_str(), rate.op.as_str()), ("rate", "exp"));
+        assert!(rate.relative_l2.unwrap() < 1e-6, "{clean}");
+        // As if the pass had lost a fifth of the scale, and the kernel of `exp` had given 1.
+        let network = plan.recipe.written.as_mut().unwrap();
+        let scale = network.tensors.iter_mut().find(|t| t.constant.is_some() && t.dims == [1, 1, 1]).unwrap();
+        scale.constant = Some(StridedTensor::from_slice(&[0.625f32], &[1, 1, 1]).unwrap());
+        network.folds.as_mut().unwrap()[0].results = vec![StridedTensor::from_slice(&[1f32], &[1]).unwrap()];
+        let off = plan.errors(&[&x]).unwrap();
+        assert_eq!((&off.steps, &off.outputs), (&clean.steps, &clean.outputs));
+        let written = off.as_written.as_ref().unwrap();
+        // 1 - 0.5 / 0.625, and 1 - 1 / exp(0.3)
+        assert!((written.outputs.as_ref().unwrap()[0].relative_l2 - 0.2).abs() < 1e-6, "{off}");
+        let text = off.to_string();
+        assert!(text.contains("output y: 2.0e-1 against the model as written, in f64\n"), "{text}");
+        let line = "1 constant was computed while planning, and 1 compared; the largest error is 2.6e-1, of rate: exp\n";
+        assert!(text.contains(line), "{text}");
+    }
+}
+
 #[test]
 fn elements_that_went_elsewhere_show() {
     for layouts in Layouts::FIXED {

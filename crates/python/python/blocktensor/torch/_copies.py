@@ -213,10 +213,10 @@ def _results(model: torch.nn.Module, runs: list[tuple[Any, ...]]) -> tuple[list[
             leaves: list[Any] = pytree.tree_leaves(result)
             kept = held.changed() if len(runs) > 1 else []
             changed = [*outside.changed(), *(f"the model's attribute `{name}`" for name in kept)]
-            return leaves, changed, set(errors.places)
-        except Exception:
+            return leaves, changed, errors.caught()
+        except Exception as e:
             # What the model raises for its example is told by the export; it need not take other numbers.
-            return None, [], set(errors.places)
+            return None, [], errors.caught(e)
 
 
 def _agree(x: list[Any], y: list[Any]) -> bool:

@@ -48,7 +48,7 @@ def _is_of_a_model(frame: FrameType) -> bool:
 
 
 class Errors:
-    """Records the errors that reach the program's code while it runs: those that it may catch."""
+    """Records the errors that reach a model's code while it runs: those that it may catch."""
 
     def __init__(self) -> None:
         self.places: dict[Place, BaseException] = {}
@@ -63,6 +63,10 @@ class Errors:
 
     def __exit__(self, *_: object) -> None:
         sys.settrace(self._before)
+
+    def caught(self, raised: BaseException | None = None) -> set[Place]:
+        """Where errors went no further than the model's code: not the one that it raised in the end."""
+        return {place for place, e in self.places.items() if e is not raised}
 
     def _called(self, frame: FrameType, event: str, arg: Any) -> Any:
         other = self._before(frame, event, arg) if self._before is not None else None
