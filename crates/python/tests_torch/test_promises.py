@@ -465,3 +465,26 @@ def test_bounds_of_hardtanh(low):
     bounds = {} if low is None else {"min_val": low, "max_val": 0.5}
     model = One(lambda s, x: F.hardtanh(x * 3, **bounds)).eval()
     torch.testing.assert_close(btt.to_blocked(model, X, layouts="blocked")(X), model(X))
+
+
+# Calls that count elements in memory.
+
+COUNTED = {
+    "as_strided": lambda y: torch.as_strided(y, (3, 4), (4, 1), 5),
+    "as_strided_scatter": lambda y: torch.as_strided_scatter(y, torch.zeros(3, 4), (3, 4), (4, 1), 5),
+    "resize_": lambda y: y.resize_(2, 128),
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+@pytest.mark.parametrize("model", [lambda y: y.contiguous(memory_format=torch.channels_last), lambda y: y[:, 1:], lambda y: y.mT])
+def test_calls_that_count_elements_in_memory_are_refused_where_it_has_no_rows(name, model):
+    for function in (lambda x: COUNTED[name](model(x * 2)), lambda x: COUNTED[name](model(torch.special.i0(x)))):
+        with pytest.raises(bt.UnsupportedOp, match=f"{name}.*: it counts elements in memory.* call `.contiguous\\(\\)` before"):
+            converted(function, partial=True)
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_calls_that_count_elements_in_memory_read_rows(name):
+    for function in (lambda x: COUNTED[name](x * 2), lambda x: COUNTED[name](x.mT.contiguous() + torch.special.i0(x.mT.contiguous()))):
+        equal(converted(function, partial=True)(X), function(X))

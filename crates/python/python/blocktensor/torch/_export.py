@@ -207,7 +207,7 @@ def _attribute(module: Any, path: str) -> Any:
 
 def _call(program: Program, node: fx.Node) -> None:
     targets = written(node)
-    reason = _reason(program, node, targets)
+    reason = _reason(program, node, targets) or _reads_by_strides(program, node)
     if reason is not None:
         program.refused.append((node, reason))
     if _folds(program, node, targets):
@@ -253,6 +253,19 @@ def _reason(program: Program, node: fx.Node, targets: list[fx.Node]) -> str | No
     if len(targets) > 1:
         return "it writes into several tensors; write the calls one by one"
     return None
+
+
+def _reads_by_strides(program: Program, node: fx.Node) -> str | None:
+    """Why a call of PyTorch's would read other elements than in the model: it counts them in memory, where a plan has rows."""
+    schema = getattr(node.target, "_schema", None)
+    counts = schema is not None and any(argument.name == "storage_offset" for argument in schema.arguments)
+    operand = node.args[0] if node.args else None
+    if not isinstance(operand, fx.Node) or operand in program.constants or not (counts or op_name(node).startswith("resize")):
+        return None
+    x = operand.meta.get("val")
+    if isinstance(x, torch.Tensor) and x.is_contiguous() and x.nbytes == x.untyped_storage().nbytes():
+        return None
+    return "it counts elements in memory, and those of its operand are no rows of their own; call `.contiguous()` before, or index it"
 
 
 def _folds(program: Program, node: fx.Node, targets: list[fx.Node]) -> bool:
