@@ -154,13 +154,14 @@ pub fn gather(given: &Inputs, option: &str, source: &Source, sizes: Sizes) -> Re
 /// The tensors that the model gets.
 pub fn tensors(inputs: &[Input]) -> Result<Vec<StridedTensor>> {
     let tensor = |input: &Input| {
+        let tensor = input.tensor()?;
         if input.is_rounded() {
             note(format!(
                 "{}: the numbers are f64, and are rounded to f32",
                 blocktensor::shown_path(input.from.as_ref())
             ));
         }
-        input.tensor()
+        Ok(tensor)
     };
     inputs.iter().map(tensor).collect()
 }

@@ -8,17 +8,18 @@ use std::sync::Arc;
 use blocktensor::dlpack::{DLManagedTensor, DLManagedTensorVersioned, OtherTypes};
 use blocktensor::{
     BlockedTensor, Call, Complaint, DType, Error, Foreign, MemoryFormat, Operand, StridedTensor, Tensor,
-    TensorDesc, Text, memory,
+    TensorDesc, Text,
 };
 use blocktensor_door::Failure as Known;
 use blocktensor_graph::ElementType;
-use pyo3::buffer::{Element, PyBuffer, PyUntypedBuffer};
+use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict};
 
 use crate::errors::{Failure, Outcome, held, text_of};
+use crate::integers;
 use crate::kinds::{self, Kind};
 use crate::tensor::{PyTensor, foreign_name};
 
@@ -67,7 +68,7 @@ pub(crate) fn import_for(
     }
     if let Ok(buffer) = PyUntypedBuffer::get(x) {
         if others == OtherTypes::IntegersAsS32
-            && let Some(converted) = integers(x).map_err(refused)?
+            && let Some(converted) = integers::of_buffer(x).map_err(refused)?
         {
             return Ok(converted.into());
         }
@@ -218,50 +219,6 @@ fn of_capsule(
     let rule = "`__dlpack__` returns a capsule, which one library takes once";
     let remedy = "pass the tensor itself, or a new capsule of its `__dlpack__`";
     Err(Error::DlpackUnsupported(Complaint::new(op, argument.to_string(), got, rule, remedy)).into())
-}
-
-/// A copy in s32 of a buffer of other integers, where the argument takes them: as by DLPack, which converts them there.
-fn integers(x: &Bound<'_, PyAny>) -> Outcome<Option<StridedTensor>> {
-    type Narrow = fn(&Bound<'_, PyAny>) -> Outcome<Option<StridedTensor>>;
-    let all: [Narrow; 7] = [
-        narrowed::<i8>,
-        narrowed::<u8>,
-        narrowed::<i16>,
-        narrowed::<u16>,
-        narrowed::<u32>,
-        narrowed::<i64>,
-        narrowed::<u64>,
-    ];
-    for narrow in all {
-        if let Some(made) = narrow(x)? {
-            return Ok(Some(made));
-        }
-    }
-    Ok(None)
-}
-
-/// The copy of a buffer of such integers; `None` for another buffer.
-fn narrowed<T: Element + Default + Into<i128>>(x: &Bound<'_, PyAny>) -> Outcome<Option<StridedTensor>> {
-    let Ok(buffer) = PyBuffer::<T>::get(x) else { return Ok(None) };
-    let mut numbers = memory::try_filled("from_dlpack", buffer.item_count(), T::default())?;
-    buffer.copy_to_slice(x.py(), &mut numbers)?;
-    let mut narrow = memory::try_filled("from_dlpack", numbers.len(), 0i32)?;
-    for (at, (to, number)) in narrow.iter_mut().zip(numbers).enumerate() {
-        let number: i128 = number.into();
-        let Ok(fits) = i32::try_from(number) else {
-            let mut index = vec![0; buffer.shape().len()];
-            let mut rest = at;
-            for (i, size) in index.iter_mut().zip(buffer.shape()).rev() {
-                (*i, rest) = (rest % size, rest / size);
-            }
-            let got = format!("{number} at index {index:?}");
-            let rule = format!("integers have 32 bits here, from {} to {}", i32::MIN, i32::MAX);
-            let complaint = Complaint::new("", "numbers", got, rule, "pass numbers in this range");
-            return Err(Error::InvalidArgument(complaint).into());
-        };
-        *to = fits;
-    }
-    Ok(Some(StridedTensor::from_slice(&narrow, buffer.shape())?))
 }
 
 fn of_buffer(

@@ -8,6 +8,7 @@ mod errors;
 mod exchange;
 mod graph;
 mod html;
+mod integers;
 mod kinds;
 mod mapped;
 mod name;
