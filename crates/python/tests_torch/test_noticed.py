@@ -8,6 +8,7 @@ import sys
 import blocktensor as bt
 import pytest
 import torch
+import torch.utils.checkpoint
 from models import One, X, converted, equal
 
 
@@ -52,12 +53,29 @@ def with_numpy(x):
         return x * 3
 
 
+@torch.no_grad()
+@torch.autocast("cpu", enabled=False)
+@torch.compiler.disable
+def decorated(x):
+    return in_another_function(x)
+
+
+def checkpointed(x):
+    return torch.utils.checkpoint.checkpoint(branches, x, use_reentrant=False)
+
+
 @pytest.mark.parametrize("partial", [False, True])
-@pytest.mark.parametrize("function", [branches, suppressed, in_another_function, looked_up, with_numpy])
+@pytest.mark.parametrize("function", [branches, suppressed, in_another_function, looked_up, with_numpy, decorated])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_errors_that_only_a_trace_raises_are_not_caught_unnoticed(function, sign, partial):
     with pytest.raises(bt.UnsupportedOp, match="`forward` catches an error that a trace raises and a run does not"):
         converted(function, X * sign, partial=partial)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_checkpoint_hides_no_error(sign):
+    with pytest.raises(bt.UnsupportedOp, match="other results than a run"):
+        converted(checkpointed, X * sign, partial=True)
 
 
 def inverse(x):

@@ -2,6 +2,7 @@
 
 import builtins
 import sys
+import threading
 from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
@@ -19,10 +20,8 @@ Place = tuple[CodeType, int, type[BaseException]]
 _USUAL = (AttributeError, ImportError, StopIteration, StopAsyncIteration, GeneratorExit)
 #: Python's packages whose texts go into no result.
 _OF_MESSAGES = {"logging", "warnings", "traceback"}
-
-
 #: Modules of PyTorch that call a model's code, or stand between two functions of it (decorators, `checkpoint`).
-_CALLERS = ("torch.utils.", "torch.autograd.", "torch.fx.graph_module", "torch.fx.interpreter")
+_CALLERS = ("torch.utils.", "torch.autograd.", "torch.amp.", "torch._dynamo.eval_frame", "torch.fx.graph_module", "torch.fx.interpreter")
 
 
 def _module(frame: FrameType) -> str:
@@ -119,6 +118,7 @@ class Texts:
     def __init__(self) -> None:
         self._made = False
         self._prints = 0
+        self._thread = threading.get_ident()
         self._originals: list[tuple[Any, str, Any]] = []
 
     def __enter__(self) -> "Texts":
@@ -140,7 +140,7 @@ class Texts:
     def _noting(self, original: Callable[..., str]) -> Callable[..., str]:
         def noting(x: Any, *args: Any, **named: Any) -> str:
             # The frame is that of the code which asks: `str` and f-strings have none.
-            if not self._made and not self._prints and _is_stand_in(x):
+            if not self._made and not self._prints and _is_stand_in(x) and threading.get_ident() == self._thread:
                 self._made = _asks_for_text(sys._getframe(1))
             return original(x, *args, **named)
 
