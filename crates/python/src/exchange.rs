@@ -72,7 +72,7 @@ pub(crate) fn import_for(
         {
             return Ok(converted.into());
         }
-        return Ok(of_buffer(op, argument, buffer, takes, others)?.into());
+        return Ok(of_buffer(op, argument, buffer, takes, others).map_err(refused)?.into());
     }
     let got = x.get_type().fully_qualified_name()?.to_string();
     let rule = "it is a tensor: a blocktensor.Tensor, or an object with `__dlpack__` or the buffer protocol";
@@ -110,6 +110,9 @@ pub(crate) fn import_for_result(
         Err(Failure::Known(Known::Core(Error::DlpackUnsupported(c)))) => {
             Err(Error::DlpackUnsupported(Box::new(Complaint { remedy: remedy().into(), ..*c })).into())
         }
+        Err(Failure::Known(Known::Core(Error::Misaligned(c)))) => {
+            Err(Error::Misaligned(Box::new(Complaint { remedy: remedy().into(), ..*c })).into())
+        }
         Err(Failure::Known(Known::Core(Error::UnsupportedStride(c)))) => {
             Err(Error::UnsupportedStride(Box::new(Complaint { remedy: remedy().into(), ..*c })).into())
         }
@@ -138,6 +141,14 @@ fn foreign(
             let complaint = Complaint { op: op.into(), argument: argument.to_string().into(), remedy, ..*c };
             Error::DlpackUnsupported(Box::new(complaint)).into()
         }
+        Failure::Known(Known::Core(Error::UnsupportedStride(c))) => {
+            let got = if c.argument == "strides" { format!("strides {}", c.got) } else { c.got.to_string() };
+            Error::UnsupportedStride(Box::new(of_argument(op, argument, got, *c))).into()
+        }
+        Failure::Known(Known::Core(Error::Misaligned(c))) => {
+            let got = c.got.to_string();
+            Error::Misaligned(Box::new(of_argument(op, argument, got, *c))).into()
+        }
         // An integer that does not fit.
         Failure::Known(Known::Core(Error::InvalidArgument(c))) if c.argument == "numbers" => {
             let complaint = Complaint { op: op.into(), argument: argument.to_string().into(), ..*c };
@@ -145,6 +156,12 @@ fn foreign(
         }
         e => e,
     }
+}
+
+/// The complaint about memory that only a copy makes right, for an argument of a call.
+fn of_argument(op: &'static str, argument: &str, got: String, complaint: Complaint) -> Complaint {
+    let remedy = "pass a copy: `numpy.array(x)`, or of torch `x.clone()`".into();
+    Complaint { op: op.into(), argument: argument.to_string().into(), got, remedy, ..complaint }
 }
 
 fn of_kind(op: &'static str, argument: &str, kind: &Kind) -> Failure {

@@ -279,3 +279,18 @@ def test_weights_that_pytorch_marks_as_negated_are_packed():
     assert conv.weight.is_neg()
     with torch.no_grad():
         close(btt.swap(conv)(E(x)), conv(x))
+
+
+def test_transforms_in_a_swapped_model_are_told():
+    class Mapped(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv = nn.Conv2d(3, 8, 3)
+
+        def forward(self, x):
+            return torch.vmap(self.conv)(x)
+
+    model, x = Mapped().eval(), torch.randn(2, 3, 6, 6)
+    with pytest.raises(bt.UnsupportedOp, match="a call in the swapped model takes no EagerTensor.*`vmap`"):
+        btt.swap(model)(E(x))
+    assert model(x).shape == (2, 8, 4, 4)

@@ -278,12 +278,12 @@ class _Typed:
             return self.own(*args, **kwargs) if self.own is not None else type(self.model).forward(self.model, *args, **kwargs)
         except Error:
             raise
-        except (RuntimeError, TypeError) as e:
+        except (RuntimeError, TypeError, ValueError) as e:
             # Scripted functions and other code in C++ name the type that they were given.
             if EagerTensor.__name__ not in str(e):
                 raise
             text = f"a call in the swapped model takes no EagerTensor: {told_text(e)}"
-            remedy = "call it on `x.to_strided().torch()`, or replace what was scripted by its Python code"
+            remedy = "call it on `x.to_strided().torch()`, or replace what was scripted, or is a transform (`vmap`), by plain Python code"
             raise error(UnsupportedOp, text, remedy, op="swap") from e
 
 
