@@ -5,7 +5,7 @@ use blocktensor::dispatch::{self, Arg, ArgKind, DispatchKey, Engine, Op, Value};
 use blocktensor::{DType, Operand, Tensor, TensorRef};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyDict, PyInt, PyList, PyString, PyTuple};
 
 use crate::errors::{Outcome, invalid, on_threads, released};
 use crate::exchange;
@@ -39,7 +39,10 @@ fn refs(given: &Option<Value>) -> Vec<TensorRef<'_>> {
 pub(crate) fn value(op: &'static str, spec: &ArgSpec, x: &Bound<'_, PyAny>) -> Outcome<Value> {
     let name = spec.name;
     let wrong = || {
-        invalid(op, name, shown(x), format!("it is {}", spec.kind.describe()), "pass what the signature says")
+        let is_number = matches!(spec.kind, ArgKind::Int(_) | ArgKind::Ints(_) | ArgKind::Float(_));
+        let fits = if is_number && x.is_instance_of::<PyInt>() { " that fits into 64 bits" } else { "" };
+        let rule = format!("it is {}{fits}", spec.kind.describe());
+        invalid(op, name, shown(x), rule, "pass what the signature says")
     };
     Ok(match spec.kind {
         ArgKind::DataList | ArgKind::ParamList => {

@@ -130,6 +130,10 @@ def test_errors_have_an_op_operands_and_a_remedy_of_python():
     assert isinstance(e.value, ValueError)
     with pytest.raises(bt.InvalidArgument, match="it is an integer"):
         ops.cumsum(normal(2, 2), axis="x")
+    with pytest.raises(bt.InvalidArgument, match="it is an integer that fits into 64 bits"):
+        ops.cumsum(normal(2, 2), axis=2**70)
+    with pytest.raises(bt.InvalidArgument, match="it is a number that fits into 64 bits"):
+        ops.mul_scalar(normal(2, 2), other=10**400)
     with pytest.raises(bt.RankMismatch):
         ops.conv2d(normal(3, 8, 8), normal(4, 3, 3, 3))
     with pytest.raises(bt.UnsupportedDType, match='to_dtype\\("f32"\\)'):
