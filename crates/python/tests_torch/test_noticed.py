@@ -10,6 +10,7 @@ import pytest
 import torch
 import torch.utils.checkpoint
 from models import One, X, converted, equal
+from torch import nn
 
 
 def branches(x):
@@ -70,6 +71,36 @@ def checkpointed(x):
 def test_errors_that_only_a_trace_raises_are_not_caught_unnoticed(function, sign, partial):
     with pytest.raises(bt.UnsupportedOp, match="`forward` catches an error that a trace raises and a run does not"):
         converted(function, X * sign, partial=partial)
+
+
+class Branches(nn.Module):
+    def forward(self, x):
+        return branches_on_data(x)
+
+
+def branches_on_data(x):
+    return x * 2 if x.sum() > 0 else x * 4
+
+
+class Guarded(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.part = Branches()
+
+    def forward(self, x):
+        try:
+            return self.part(x)
+        except Exception:
+            return x * 3
+
+
+def test_what_a_model_catches_is_told_where_the_trace_fails_after_it():
+    with pytest.raises(bt.UnsupportedOp, match="`forward` catches an error that a trace raises and a run does not"):
+        converted(Guarded().eval())
+    # Without the `try` it is what the trace fails with.
+    with pytest.raises(bt.UnsupportedOp, match="control flow that depends on data") as e:
+        converted(Branches().eval())
+    assert "catches" not in str(e.value)
 
 
 @pytest.mark.parametrize("sign", [1, -1])

@@ -64,8 +64,15 @@ class Errors:
         sys.settrace(self._before)
 
     def caught(self, raised: BaseException | None = None) -> set[Place]:
-        """Where errors went no further than the model's code: not the one that it raised in the end."""
-        return {place for place, e in self.places.items() if e is not raised}
+        """Where errors went no further than the model's code: not the one that was raised in the end, nor what it was made of."""
+        ended: list[BaseException] = []
+        left = [raised]
+        while left:
+            e = left.pop()
+            if e is not None and not any(e is one for one in ended):
+                ended.append(e)
+                left += [e.__cause__, e.__context__]
+        return {place for place, e in self.places.items() if not any(e is one for one in ended)}
 
     def _called(self, frame: FrameType, event: str, arg: Any) -> Any:
         other = self._before(frame, event, arg) if self._before is not None else None
@@ -85,13 +92,18 @@ class Errors:
         return local
 
 
-def check_caught(traced: Errors, known: set[Place], last: set[Place]) -> None:
-    """Refuses a trace whose code caught an error that no run raises, or none where a run did: `last` is a run's, `known` all runs'."""
-    for place, e in traced.places.items():
-        if place not in known:
-            text = f"`forward` catches an error that a trace raises and a run does not ({told(e)}), and goes on in another way"
-            remedy = "leave what follows data (`if x.sum() > 0`, `float(x.sum())`) out of `try`: use `torch.where`, or `swap`"
-            raise error(UnsupportedOp, text, remedy, op="torch.export") from None
+def check_caught(traced: Errors, known: set[Place], last: set[Place], raised: BaseException | None = None) -> None:
+    """Refuses a trace whose code caught an error that no run raises, or none where a run did: `last` is a run's, `known` all runs'.
+
+    `raised` is the error that the trace ended with.
+    """
+    unknown = traced.caught(raised) - known
+    for place in (one for one in traced.places if one in unknown):
+        text = f"`forward` catches an error that a trace raises and a run does not ({told(traced.places[place])}), and goes on in another way"
+        remedy = "leave what follows data (`if x.sum() > 0`, `float(x.sum())`) out of `try`: use `torch.where`, or `swap`"
+        raise error(UnsupportedOp, text, remedy, op="torch.export") from None
+    if raised is not None:
+        return
     for code, line, kind in last - set(traced.places):
         # Other kinds are of what a program looks up once, and keeps.
         if issubclass(kind, RuntimeError):

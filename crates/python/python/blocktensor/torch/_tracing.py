@@ -5,6 +5,7 @@ import io
 import logging
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -56,7 +57,7 @@ def trace(
     # One at a time: what `Attributes` watches and where stderr goes is the process's, as is what `Outside` keeps.
     with Outside(traced), Attributes(traced) as kept, Generators() as generators:
         with Errors() as errors, Texts() as texts:
-            exported = _exported(traced, arguments)
+            exported = _exported(traced, arguments, lambda e: check_caught(errors, caught, caught_later, e))
         check_caught(errors, caught, caught_later)
         check_linalg(errors, [str(x.target) for x in exported.graph.nodes if "linalg" in str(x.target)])
         texts.check()
@@ -158,7 +159,9 @@ def _refused_example(model: torch.nn.Module, x: torch.Tensor) -> tuple[str, str]
     return f"a tensor of {x.dtype} on {x.device}", remedy
 
 
-def _exported(model: torch.nn.Module, arguments: tuple[Any, ...]) -> torch.export.ExportedProgram:
+def _exported(
+    model: torch.nn.Module, arguments: tuple[Any, ...], check_failed: Callable[[Exception], None] = lambda _: None
+) -> torch.export.ExportedProgram:
     captured, graph = io.StringIO(), ""
     # It writes what calls raise, though the error tells it.
     log, _LOG.disabled = _LOG.disabled, True
@@ -172,6 +175,7 @@ def _exported(model: torch.nn.Module, arguments: tuple[Any, ...]) -> torch.expor
     except Error:
         raise
     except Exception as e:
+        check_failed(e)
         graph = str(getattr(e, "partial_fx_graph", ""))
         # A long text is a whole graph, and would be printed as the cause.
         cause = e if len(str(e)) < 10 * LONGEST else None
