@@ -11,7 +11,7 @@ import onnx
 import onnxruntime as ort
 from onnx import TensorProto, helper
 
-from onnxruntime_sessions import EP, LIMIT, cpu, logged, model_of, refused, relative_l2, session, small
+from onnxruntime_sessions import EP, LIMIT, MIXES, cpu, logged, model_of, refused, relative_l2, session, small
 
 
 def compile_to(path, model, embed, entries=(), fallback=False, **options):
@@ -39,12 +39,14 @@ def changed(path, to, **attributes):
 def compiled():
     image = np.random.default_rng(0).standard_normal((2, 3, 16, 16), np.float32)
     model = small(2)
+    # The results of each way: a session measures anew, and plans that differ may round differently.
+    wants = []
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         onnx.save(model, folder / "small.onnx")
         for embed in (0, 1):
             path = folder / f"compiled{embed}.onnx"
-            (want,) = compile_to(path, str(folder / "small.onnx"), embed, threads=1).run(None, {"image": image})
+            wants += compile_to(path, str(folder / "small.onnx"), embed, threads=1).run(None, {"image": image})
             (node,) = nodes_of(path)
             assert (node["node"].op_type, node["node"].domain) == ("EPContext", "com.microsoft")
             assert (node["embed_mode"], node["main_context"], node["source"]) == (embed, 1, EP.encode()), node
@@ -53,26 +55,27 @@ def compiled():
             for given in ({}, {"map_plans": 1})[: 2 - embed]:
                 ours, log = logged(lambda path=path, given=given: session(str(path), severity=1, threads=1, **given))
                 assert "read with the compiled model" in log and "WARNING" not in log, log
-                assert np.array_equal(ours.run(None, {"image": image})[0], want), "other bits"
+                assert np.array_equal(ours.run(None, {"image": image})[0], wants[embed]), "other bits"
             print(f"  embed_mode {embed}: {path.stat().st_size} bytes, the same bits")
         plan, path = folder / "compiled0_0.plan", folder / "compiled0.onnx"
         # From memory: with the path that the model would have.
         content = path.read_bytes()
         refused(lambda: session(content, threads=1), "`compiled0_0.plan`", "`ep.context_file_path`")
         ours = session(content, threads=1, entries={"ep.context_file_path": str(path)})
-        assert np.array_equal(ours.run(None, {"image": image})[0], want)
+        assert np.array_equal(ours.run(None, {"image": image})[0], wants[0])
         ours = session((folder / "compiled1.onnx").read_bytes(), threads=1)
-        assert np.array_equal(ours.run(None, {"image": image})[0], want)
+        assert np.array_equal(ours.run(None, {"image": image})[0], wants[1])
         refused(lambda: ours.run(None, {"image": image[:1]}), "image")
         misfits(folder, plan, path)
-        several(folder)
+        if MIXES:
+            several(folder)
         sizes(folder)
         # ONNX Runtime's own way to compile, into a model in memory.
         config = ort.SessionOptions()
         config.add_provider_for_devices([d for d in ort.get_ep_devices() if d.ep_name == EP], {"threads": "1"})
         inside = ort.ModelCompiler(config, str(folder / "small.onnx"), embed_compiled_data_into_model=True).compile_to_bytes()
         (got,) = session(inside, threads=1).run(None, {"image": image})
-        assert relative_l2(got, want) <= LIMIT
+        assert relative_l2(got, wants[0]) <= LIMIT
         print("  `onnxruntime.ModelCompiler` makes such models too")
 
 

@@ -12,7 +12,7 @@ import onnx
 import onnxruntime as ort
 from onnx import TensorProto, numpy_helper
 
-from onnxruntime_sessions import EP, LIMIT, cpu, refused, relative_l2, session, small
+from onnxruntime_sessions import EP, LIMIT, MIXES, cpu, refused, relative_l2, session, small
 
 OWN = Path(__file__).parent.parent / "tests/data/onnx_models"
 
@@ -120,7 +120,7 @@ def models():
     """The models that `compare_onnx.py export` has written, where it has, beside its answers."""
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "blocktensor/models"
     paths = [path for path in sorted(cache.rglob("*.json")) if ".b16" not in path.name and path.with_suffix(".onnx").exists()]
-    worst = 0.0
+    worst, beyond = 0.0, []
     for path in paths:
         ours = session(str(path.with_suffix(".onnx")), layouts="blocked")
         image = np.load(path.parent / f"{path.stem}.image.npy")
@@ -129,8 +129,12 @@ def models():
             exact = np.load(path.parent / f"{path.stem}.{output.name}.f64.npy")
             error, limit = relative_l2(got, theirs), max(LIMIT, 2 * relative_l2(theirs, exact))
             worst = max(worst, error)
+            if error > LIMIT:
+                lost = f"from f64 {relative_l2(got, exact):.1e}, and the CPU provider {relative_l2(theirs, exact):.1e}"
+                beyond.append(f"    {path.stem}, {output.name}: {error:.1e}; {lost}")
             assert error <= limit, f"{path.stem}: {error:.1e} from the CPU provider"
-    print(f"  {len(paths)} models: at most {worst:.1e} from the CPU provider")
+    print(f"  {len(paths)} models: at most {worst:.1e} from the CPU provider; beyond {LIMIT:.0e}: {len(beyond)}")
+    print("".join(f"{line}\n" for line in beyond), end="")
 
 
 def divided(path, folder):
@@ -167,7 +171,10 @@ def halves():
                 continue
             image = np.load(path.with_suffix(".image.npy"))
             ours, theirs = session(divided_path, True, partial=1, layouts="blocked"), cpu(divided_path)
-            refused(lambda divided_path=divided_path: session(divided_path, layouts="nchw"), f"{2 * count} node", "`sequence1`", "`first1`")
+            # Sizes are unknown behind a sequence, so that ONNX Runtime does not resolve nodes `If`.
+            has_if = any(node.op_type == "If" for node in onnx.load(path).graph.node)
+            texts = ["`sequence1`", "`first1`", *([] if has_if else [f"{2 * count} node"])]
+            refused(lambda divided_path=divided_path: session(divided_path, layouts="nchw"), *texts)
             feeds = {ours.get_inputs()[0].name: image}
             for output, got, want in zip(theirs.get_outputs(), ours.run(None, feeds), theirs.run(None, feeds), strict=True):
                 exact, error, limit = path.parent / f"{path.stem}.{output.name}.f64.npy", relative_l2(got, want), LIMIT
@@ -199,16 +206,48 @@ def cases():
                     yield case.name, str(folder / "model.onnx"), tolerances, sets
 
 
+def array(x):
+    return np.asarray(x) if isinstance(x, np.generic) else x
+
+
+def agrees(got, want, tolerances):
+    want = np.asarray(want)
+    same = got.dtype == want.dtype and got.shape == want.shape
+    return same and np.allclose(got.astype(np.float64), want.astype(np.float64), **tolerances)
+
+
+def shared():
+    """ONNX's own tests, as many nodes as can run in fused nodes and the others on the CPU provider: what that one runs alone is right."""
+    counts, wrong = Counter(), []
+    for name, model, tolerances, sets in cases() if MIXES else ():
+        try:
+            theirs = cpu(model)
+            given = [dict(zip([i.name for i in theirs.get_inputs()], map(array, inputs), strict=False)) for inputs, _ in sets()]
+            wants = [theirs.run(None, feeds) for feeds in given]
+        except Exception:
+            counts["the CPU provider does not run"] += 1
+            continue
+        try:
+            ours = session(model, True, partial=1, layouts="nchw")
+            gots = [ours.run(None, feeds) for feeds in given]
+        except Exception as e:
+            # Graphs inside nodes need version 1.24.
+            if "1.24 or newer" in str(e) and ort.__version__.startswith("1.23."):
+                counts["refused"] += 1
+            else:
+                wrong.append(f"{name}: {str(e).splitlines()[0][:200]}")
+            continue
+        # Lists and texts are the CPU provider's.
+        pairs = [(g, w) for got, want in zip(gots, wants, strict=True) for g, w in zip(got, want, strict=True) if isinstance(w, np.ndarray)]
+        right = all(agrees(got, want, tolerances) for got, want in pairs if want.dtype.kind in "fiub")
+        counts["right" if right else "wrong"] += 1
+        wrong += [] if right else [name]
+    print("  " + ", ".join(f"{count} {what}" for what, count in counts.items()))
+    assert not wrong, wrong
+
+
 def nodes():
     counts, wrong = Counter(), []
-
-    def array(x):
-        return np.asarray(x) if isinstance(x, np.generic) else x
-
-    def agrees(got, want, tolerances):
-        want = np.asarray(want)
-        same = got.dtype == want.dtype and got.shape == want.shape
-        return same and np.allclose(got.astype(np.float64), want.astype(np.float64), **tolerances)
 
     for name, model, tolerances, sets in cases():
         counts["tests"] += 1

@@ -1,23 +1,35 @@
 #!/usr/bin/env python3
-"""Times of networks in ONNX Runtime, with the provider beside the CPU provider: scripts/onnxruntime_ep_times.py LIBRARY [NETWORK...]
+"""Times of networks in ONNX Runtime, with the provider beside others: scripts/onnxruntime_ep_times.py LIBRARY [NETWORK...]
 
-The models are those that `scripts/compare_onnx.py export` writes. Prints a table in Markdown. Each network has a process of its own; its sessions
-take turns, and the median counts. Memory is what a process has more of once a session ran, in a process that has no other session.
+    cargo build --release -p blocktensor-onnxruntime-ep -p blocktensor-cli
+    pip install numpy onnxruntime onnxruntime-ep-openvino
+
+The models are those that `scripts/compare_onnx.py export` writes. The others are ONNX Runtime's CPU provider, OpenVINO's provider (if its
+package is there; version 1.8.1 runs on Intel's processors alone), and `blocktensor bench` of the same model, if `--binary` names the
+command line. Prints a table in Markdown. Each network
+has a process of its own; its sessions take turns, and the median counts. Memory is what a process has more of once a session ran, in a
+process that has no other session. Needs an idle machine.
 
     --seconds S    for each session, 3 without it
-    --threads N    threads of both providers, 2 without it
+    --threads N    threads of all, 2 without it
     --option K=V   an option of the provider
+    --binary FILE  the command line, such as target/release/blocktensor
+    --memory       memory alone, with weight_growth=1 and without
 """
 
 import argparse
+import contextlib
 import json
+import math
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 EP = "BlocktensorExecutionProvider"
+OPENVINO = "OpenVINOExecutionProvider"
 NETWORKS = [
     *("tv/resnet18", "tv/resnet50", "tv/mobilenet_v2", "tv/mobilenet_v3_large", "tv/efficientnet_b0", "tv/densenet121"),
     *("tv/vgg16", "tv/regnet_y_400mf", "tv/convnext_tiny", "hand/yolo", "hand/yolo_heads"),
@@ -32,20 +44,44 @@ def folder():
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "blocktensor/models"
 
 
-def session(args, name, intra_op, ours):
+def session(args, name, intra_op, provider):
+    """A session of a provider; without one, of ONNX Runtime's own."""
     import onnxruntime as ort
 
     config = ort.SessionOptions()
     config.intra_op_num_threads = intra_op
     config.log_severity_level = 3
     path = str(folder() / f"{name}.onnx")
-    if not ours:
+    if not provider:
         return ort.InferenceSession(path, config, providers=["CPUExecutionProvider"])
     config.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
-    devices = [device for device in ort.get_ep_devices() if device.ep_name == EP]
-    given = dict(option.split("=", 1) for option in args.option)
-    config.add_provider_for_devices(devices, {"threads": str(args.threads)} | given)
+    if provider == EP:
+        given = {"threads": str(args.threads)} | dict(option.split("=", 1) for option in args.option)
+    else:
+        properties = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": str(args.threads), "NUM_STREAMS": "1"}
+        given = {"load_config": json.dumps({"CPU": properties})}
+    config.add_provider_for_devices(processors_of(provider), given)
     return ort.InferenceSession(path, config)
+
+
+def processors_of(provider):
+    """The devices of a provider that are processors: one, or none."""
+    import onnxruntime as ort
+
+    is_processor = lambda device: device.ep_name == provider and device.device.type == ort.OrtHardwareDeviceType.CPU
+    return [device for device in ort.get_ep_devices() if is_processor(device)]
+
+
+def has_openvino():
+    """Registers OpenVINO's provider, if its package is there, and tells whether it runs here."""
+    import onnxruntime as ort
+
+    try:
+        import onnxruntime_ep_openvino
+    except ImportError:
+        return False
+    ort.register_execution_provider_library("openvino", onnxruntime_ep_openvino.get_library_path())
+    return bool(processors_of(OPENVINO))
 
 
 def image_of(name):
@@ -62,41 +98,74 @@ def resident():
 
 def memory(args, name, ours):
     """MB that a session takes once it ran."""
+    os.environ["BLOCKTENSOR_CACHE"] = "off"
     image, before = image_of(name), resident()
-    made = session(args, name, 1 if ours else args.threads, ours)
+    made = session(args, name, 1 if ours else args.threads, EP if ours else None)
     made.run(None, {made.get_inputs()[0].name: image})
     return (resident() - before) / 1e6
 
 
+def of_session(made, image):
+    """A turn of a session: the seconds of its runs."""
+    name = made.get_inputs()[0].name
+
+    def turn():
+        made.run(None, {name: image})
+        runs, end = [], time.perf_counter() + TURN
+        while time.perf_counter() < end:
+            began = time.perf_counter()
+            made.run(None, {name: image})
+            runs.append(time.perf_counter() - began)
+        time.sleep(REST)
+        return runs
+
+    return turn
+
+
+def of_bench(args, name, where):
+    """A turn of `blocktensor bench`. Its plan has the layouts that the session measured, by the times that it kept."""
+    plan, own = f"{where}/model.plan", ["--threads", str(args.threads)]
+
+    def call(*arguments):
+        return subprocess.run([args.binary, *arguments, *own], check=True, stdout=subprocess.PIPE, text=True).stdout
+
+    def bench(runs):
+        return json.loads(call("bench", plan, "--warm-up", "2", "--runs", str(runs), "--json"))["plans"][0]["median_ms"] / 1e3
+
+    call("pack", str(folder() / f"{name}.onnx"), "-o", plan)
+    runs = max(3, math.ceil(TURN / bench(3)))
+    return lambda: [bench(runs)]
+
+
 def times(args, name):
-    """Milliseconds of a run: of the CPU provider, and of ours for each of INTRA_OP. Seconds for which the first of ours is made."""
+    """Milliseconds of a run of each, the error, and the seconds for which the first session of ours is made."""
     import numpy as np
 
-    image = image_of(name)
-    sessions, made = [session(args, name, args.threads, False)], []
-    for intra_op in INTRA_OP:
-        began = time.perf_counter()
-        sessions.append(session(args, name, intra_op, True))
-        made.append(time.perf_counter() - began)
-    calls = [lambda s=s: s.run(None, {s.get_inputs()[0].name: image}) for s in sessions]
-    want, got = (calls[i]()[0].astype(np.float64) for i in (0, 1))
-    error = np.linalg.norm(got - want) / np.linalg.norm(want)
-    seconds = [[] for _ in calls]
-    for _ in range(max(1, round(args.seconds / TURN))):
-        for call, runs in zip(calls, seconds, strict=True):
-            call()
-            end = time.perf_counter() + TURN
-            while time.perf_counter() < end:
-                began = time.perf_counter()
-                call()
-                runs.append(time.perf_counter() - began)
-            time.sleep(REST)
-    return {"ms": [float(np.median(runs)) * 1e3 for runs in seconds], "error": float(error), "made": made[0]}
+    image, openvino = image_of(name), has_openvino()
+    with tempfile.TemporaryDirectory() as where:
+        os.environ["BLOCKTENSOR_CACHE"] = f"{where}/cache"
+        sessions, began = {"cpu": session(args, name, args.threads, None)}, time.perf_counter()
+        sessions[f"ours, {INTRA_OP[0]}"] = session(args, name, INTRA_OP[0], EP)
+        made = time.perf_counter() - began
+        sessions |= {f"ours, {n}": session(args, name, n, EP) for n in INTRA_OP[1:]}
+        if openvino:
+            sessions["openvino"] = session(args, name, args.threads, OPENVINO)
+        want, got = (sessions[key].run(None, {sessions[key].get_inputs()[0].name: image})[0] for key in ("cpu", f"ours, {INTRA_OP[0]}"))
+        error = np.linalg.norm(got.astype(np.float64) - want) / np.linalg.norm(want.astype(np.float64))
+        turns = {key: of_session(each, image) for key, each in sessions.items()}
+        if args.binary:
+            turns["bench"] = of_bench(args, name, where)
+        seconds = {key: [] for key in turns}
+        for _ in range(max(1, round(args.seconds / TURN))):
+            for key, turn in turns.items():
+                seconds[key] += turn()
+    return {"ms": {key: float(np.median(runs)) * 1e3 for key, runs in seconds.items()}, "error": float(error), "made": made}
 
 
 def part(args, name, which, *options):
     """What a process of its own measures."""
     given = [f"--seconds={args.seconds}", f"--threads={args.threads}", *(f"--option={option}" for option in [*args.option, *options])]
+    given += [f"--binary={args.binary}"] if args.binary else []
     command = [sys.executable, __file__, args.library, name, f"--part={which}", *given]
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()[-1])
 
@@ -109,6 +178,30 @@ def memory_table(args):
         print(f"| {name.split('/')[-1]} | {cpu:.0f} MB | {least:.0f} MB | {default:.0f} MB | {least / cpu:.2f}, {default / cpu:.2f} |", flush=True)
 
 
+def times_table(args):
+    ours = [f"ours, {n}" for n in INTRA_OP]
+    columns = ["cpu", "openvino", "bench", *ours]
+    heads = ["CPU provider", "OpenVINO", "`bench`", *(f"ours, intra-op {n}" for n in INTRA_OP)]
+    others = dict(zip(columns[:3], heads[:3], strict=True))
+    head = ["network", *heads, *(f"ours / {title}" for title in others.values()), "session made in", "memory", "CPU provider's", "difference"]
+    print("| " + " | ".join(head) + " |\n|---" + "|---:" * (len(head) - 1) + "|")
+    ratios = {key: [] for key in others}
+    for name in args.networks:
+        found, memory_of_ours, cpu = (part(args, name, which) for which in ("times", "ours", "cpu"))
+        ms, row = found["ms"], [name.split("/")[-1]]
+        row += [f"{ms[key]:.2f} ms" if key in ms else "-" for key in columns]
+        for key in others:
+            if key in ms:
+                ratios[key].append(ms[ours[0]] / ms[key])
+            row.append(f"{ratios[key][-1]:.2f}" if key in ms else "-")
+        row += [f"{found['made']:.1f} s", f"{memory_of_ours:.0f} MB", f"{cpu:.0f} MB", f"{found['error']:.1e}"]
+        print("| " + " | ".join(row) + " |", flush=True)
+    for key, title in others.items():
+        if ratios[key]:
+            mean = math.prod(ratios[key]) ** (1 / len(ratios[key]))
+            print(f"\nours / {title}: geometric mean {mean:.2f}, at most {max(ratios[key]):.2f}, {len(ratios[key])} networks")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("library")
@@ -116,7 +209,8 @@ def main():
     parser.add_argument("--seconds", type=float, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--option", action="append", default=[])
-    parser.add_argument("--memory", action="store_true", help="memory alone, with weight_growth=1 and without")
+    parser.add_argument("--binary")
+    parser.add_argument("--memory", action="store_true")
     parser.add_argument("--part", choices=["times", "ours", "cpu"], help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.part:
@@ -124,24 +218,14 @@ def main():
 
         ort.register_execution_provider_library("blocktensor", os.path.abspath(args.library))
         (name,) = args.networks
-        print(json.dumps(times(args, name) if args.part == "times" else memory(args, name, args.part == "ours")))
-        return
-    if args.memory:
+        # Other libraries print to the standard output.
+        with contextlib.redirect_stdout(sys.stderr):
+            answer = times(args, name) if args.part == "times" else memory(args, name, args.part == "ours")
+        print(json.dumps(answer))
+    elif args.memory:
         memory_table(args)
-        return
-    head = ["network", "CPU provider", *(f"ours, intra-op {n}" for n in INTRA_OP), "ratio", "session made in", "memory", "CPU provider's", "difference"]
-    print("| " + " | ".join(head) + " |\n|---" + "|---:" * (len(head) - 1) + "|")
-    ratios = []
-    for name in args.networks:
-        found, ours, cpu = (part(args, name, which) for which in ("times", "ours", "cpu"))
-        ratios.append(found["ms"][1] / found["ms"][0])
-        row = [name.split("/")[-1], *(f"{ms:.2f} ms" for ms in found["ms"]), f"{ratios[-1]:.2f}", f"{found['made']:.1f} s"]
-        row += [f"{ours:.0f} MB", f"{cpu:.0f} MB", f"{found['error']:.1e}"]
-        print("| " + " | ".join(row) + " |", flush=True)
-    mean = 1.0
-    for ratio in ratios:
-        mean *= ratio ** (1 / len(ratios))
-    print(f"\nGeometric mean of the ratios: {mean:.2f}")
+    else:
+        times_table(args)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,32 @@
 //! A test of its own process: nobody else makes results meanwhile.
 
 use blocktensor::{MemoryFormat, StridedTensor};
-use blocktensor_graph::{Constant, Graph, PlanOptions, Profiles};
+use blocktensor_graph::{Constant, Graph, Layouts, PlanOptions, Profiles};
 
 #[test]
-fn measuring_leaves_no_storage_behind() {
+fn planning_leaves_no_storage_behind() {
+    measuring();
+    transposed_weights();
+}
+
+/// The weights of a product are transposed before they are packed.
+fn transposed_weights() {
+    let mut graph = Graph::new();
+    let x = graph.input("x", &[4.into(), 512.into()]).unwrap();
+    let w = StridedTensor::full(&[512, 384], 0.01f32, MemoryFormat::Contiguous).unwrap();
+    let w = graph.constant("w", Constant::F32(w)).unwrap();
+    let y = graph.op("matmul", "matmul", &[("a", x), ("b", w)], &[]).unwrap();
+    graph.output("y", y).unwrap();
+    for layouts in [Layouts::Nchw, Layouts::Nhwc, Layouts::Blocked, Layouts::Measured] {
+        let before = blocktensor::recycled_bytes();
+        let plan = graph.plan(&PlanOptions::new(layouts).profiles(Profiles::Estimated)).unwrap();
+        let after = blocktensor::recycled_bytes();
+        assert!(after <= before, "{layouts:?}: {before} bytes before, {after} after");
+        assert!(plan.to_string().contains(": linear "), "{plan}");
+    }
+}
+
+fn measuring() {
     let mut graph = Graph::new();
     let mut x = graph.input("x", &[1.into(), 32.into(), 40.into(), 40.into()]).unwrap();
     for i in 0..3 {

@@ -267,16 +267,8 @@ impl Model<'_> {
                 inputs.extend(graph.captured.iter().cloned().map(Some));
             }
         }
-        let import = self.importer.find(&domain, &op_type, version, &attributes).map_err(|reason| {
-            // A host leaves functions out, and calls of them are nodes of other domains.
-            match self.is_hosts && !domain.is_empty() && !domain.starts_with(ops::microsoft::DOMAIN) {
-                true => format!(
-                    "the domain `{domain}` has no importer; if this is a function of the model, {}",
-                    scan::INLINE
-                ),
-                false => reason,
-            }
-        });
+        let find = if self.is_hosts { Importer::find_for_host } else { Importer::find };
+        let import = find(self.importer, &domain, &op_type, version, &attributes);
         let is_named: Vec<bool> = node.outputs.iter().map(|n| !n.is_empty()).collect();
         let outputs = node.outputs;
         let node = OnnxNode { domain, op_type, version, attributes, outputs: is_named, import, is_checked };

@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 
+use crate::host::HostNode;
 use crate::node::{Attribute, Import};
 use crate::ops::{self, microsoft};
+use crate::scan;
 
 /// The oldest version of ONNX's operator set that is read.
 pub const OLDEST_OPSET: i64 = 11;
@@ -42,9 +44,44 @@ impl Importer {
         self
     }
 
+    /// Why a host's node cannot be read, if its op and attributes alone tell that. `opsets` are those of the host's model.
+    ///
+    /// ```
+    /// use blocktensor_onnx::{HostNode, Importer};
+    ///
+    /// let node = |op: &str| HostNode { op_type: op.into(), ..HostNode::default() };
+    /// let (importer, opsets) = (Importer::new(), [(String::new(), 17)]);
+    /// assert!(importer.refusal(&node("Relu"), &opsets).is_none());
+    /// assert_eq!(importer.refusal(&node("Det"), &opsets).unwrap(), "there is no importer for this op");
+    /// ```
+    pub fn refusal(&self, node: &HostNode, opsets: &[(String, i64)]) -> Option<String> {
+        let domain = canonical(&node.domain);
+        let version = opsets.iter().find(|(known, _)| canonical(known) == domain).map_or(1, |known| known.1);
+        self.find_for_host(domain, &node.op_type, version, &node.attributes).err()
+    }
+
     /// Whether a program brought its own importer for this op.
     pub(crate) fn is_registered(&self, domain: &str, op_type: &str) -> bool {
         self.registered.contains_key(&(domain.to_string(), op_type.to_string()))
+    }
+
+    /// As `find`, for a node of a host's.
+    pub(crate) fn find_for_host(
+        &self,
+        domain: &str,
+        op_type: &str,
+        version: i64,
+        attributes: &[(String, Attribute)],
+    ) -> Result<Import, String> {
+        let found = self.find(domain, op_type, version, attributes);
+        found.map_err(|reason| match !domain.is_empty() && !domain.starts_with(microsoft::DOMAIN) {
+            // A host leaves functions out, and calls of them are nodes of other domains.
+            true => format!(
+                "the domain `{domain}` has no importer; if this is a function of the model, {}",
+                scan::INLINE
+            ),
+            false => reason,
+        })
     }
 
     /// The importer of an op, or why there is none.

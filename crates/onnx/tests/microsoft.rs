@@ -85,6 +85,87 @@ fn gelus() {
 }
 
 #[test]
+fn products_with_a_factor_and_transposed_operands() {
+    // [[0, 1, 2], [3, 4, 5]] times [[1, 2], [0, 1], [1, 0]].
+    let (a, b) = ([0.0, 1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 2.0, 0.0, 1.0, 1.0, 0.0]);
+    let (a_t, b_t) = ([0.0, 3.0, 1.0, 4.0, 2.0, 5.0], [1.0, 0.0, 1.0, 2.0, 1.0, 0.0]);
+    let want = [2.0, 1.0, 8.0, 10.0];
+    for (trans_a, trans_b, is_constant) in
+        [(0, 0, false), (1, 0, false), (0, 1, true), (1, 1, false), (1, 1, true)]
+    {
+        let (a, a_dims) = if trans_a == 1 { (&a_t, [1, 3, 2]) } else { (&a, [1, 2, 3]) };
+        let (b, b_dims) = if trans_b == 1 { (&b_t, [1, 2, 3]) } else { (&b, [1, 3, 2]) };
+        let attributes = vec![float("alpha", 0.5), int("transA", trans_a), int("transB", trans_b)];
+        let model = Model::new().input("a", &a_dims);
+        let model = match is_constant {
+            true => model.floats("b", &b_dims, b),
+            false => model.input("b", &b_dims),
+        };
+        let model = of_microsoft(model.node_with("FusedMatMul", &["a", "b"], &["y"], attributes)).output("y");
+        let [a_sizes, b_sizes] = [a_dims, b_dims].map(|dims| dims.map(|d| d as usize));
+        let given = [("a", &a_sizes[..], &a[..]), ("b", &b_sizes[..], &b[..])];
+        let (dims, y) = model.run(&given[..if is_constant { 1 } else { 2 }]).swap_remove(0);
+        assert_eq!(dims, [1, 2, 2]);
+        assert_close(&y, &want.map(|y| y / 2.0));
+    }
+    // Rows before the batch, and columns before rows.
+    let (a, b) = (ramp(12), [2.0, 1.0, 0.0, -1.0]);
+    for trans in [0, 1] {
+        // a[m][n][k], or a[k][n][m].
+        let at = |n: usize, m: usize, k: usize| {
+            if trans == 0 { a[4 * m + 2 * n + k] } else { a[6 * k + 3 * n + m] }
+        };
+        let a_dims = if trans == 0 { [3, 2, 2] } else { [2, 2, 3] };
+        let attributes = vec![int("transA", trans), int("transBatchA", 1)];
+        let model = Model::new().input("a", &a_dims).floats("b", &[2, 2, 1], &b);
+        let model = of_microsoft(model.node_with("FusedMatMul", &["a", "b"], &["y"], attributes)).output("y");
+        let (dims, y) = model.run(&[("a", &a_dims.map(|d| d as usize), &a)]).swap_remove(0);
+        let rows = (0..2).flat_map(|n| (0..3).map(move |m| (n, m)));
+        let want: Vec<f32> = rows.map(|(n, m)| at(n, m, 0) * b[2 * n] + at(n, m, 1) * b[2 * n + 1]).collect();
+        assert_eq!(dims, [2, 3, 1]);
+        assert_close(&y, &want);
+    }
+    // A vector is not transposed.
+    let model = Model::new().input("a", &[2]).floats("b", &[2, 1], &[3.0, 4.0]);
+    let attributes = vec![int("transA", 1)];
+    let model = of_microsoft(model.node_with("FusedMatMul", &["a", "b"], &["y"], attributes)).output("y");
+    assert_close(&model.run(&[("a", &[2], &[1.0, 2.0])]).swap_remove(0).1, &[11.0]);
+}
+
+#[test]
+fn layer_norms_of_a_sum() {
+    // Sums of [1, 3] and [10, 10], with a bias and without.
+    let run = |bias: bool, outputs: &[&str]| {
+        let model = Model::new().input("x", &[2, 1, 2]).input("skip", &[2, 1, 2]);
+        let model = model.floats("gamma", &[2], &[2.0, 3.0]).floats("beta", &[2], &[0.5, -0.5]);
+        let model = model.floats("bias", &[2], &[0.0, 4.0]);
+        let inputs = ["x", "skip", "gamma", "beta", "bias"];
+        let inputs = &inputs[..if bias { 5 } else { 4 }];
+        let attributes = vec![float("epsilon", 0.0625)];
+        let mut model = of_microsoft(model.node_with("SkipLayerNormalization", inputs, outputs, attributes));
+        for name in outputs.iter().filter(|name| !name.is_empty()) {
+            model = model.output(name);
+        }
+        let dims = [2, 1, 2];
+        model.run(&[("x", &dims, &[1.0, 1.0, 4.0, 4.0]), ("skip", &dims, &[0.0, 2.0, 6.0, 6.0])])
+    };
+    // The rows differ from their mean by 1 and 0; with the bias by 3 and 2.
+    let of = |distance: f32| {
+        let y = distance / (distance * distance + 0.0625).sqrt();
+        [0.5 - 2.0 * y, 3.0 * y - 0.5]
+    };
+    let results = run(false, &["y"]);
+    assert_close(&results[0].1, &[of(1.0), of(0.0)].concat());
+    let results = run(true, &["y", "", "", "sum"]);
+    assert_close(&results[0].1, &[of(3.0), of(2.0)].concat());
+    assert_close(&results[1].1, &[1.0, 7.0, 10.0, 14.0]);
+    let results = run(true, &["y", "mean", "inverse", "sum"]);
+    assert_close(&results[1].1, &[4.0, 12.0]);
+    assert_close(&results[2].1, &[9.0625f32, 4.0625].map(|v| 1.0 / v.sqrt()));
+    assert_close(&results[3].1, &[1.0, 7.0, 10.0, 14.0]);
+}
+
+#[test]
 fn what_is_not_known_is_refused_by_name() {
     let refused = |op: &str, inputs: &[&str], attributes: Vec<AttributeProto>, domain: &str| {
         let model = Model::new().input("x", &[1, 1, 2, 2]).floats("w", &[1, 1, 1, 1], &[2.0]);
@@ -98,7 +179,7 @@ fn what_is_not_known_is_refused_by_name() {
         assert!(text.contains("n0") && parts.iter().all(|part| text.contains(part)), "{parts:?}: {text}");
     };
     let before = "pass the model as it was before";
-    reads(refused("FusedMatMul", &both, vec![], ours), &["`com.microsoft`", before]);
+    reads(refused("FusedMatMulActivation", &both, vec![], ours), &["`com.microsoft`", before]);
     reads(refused("Conv", &both, vec![], "com.microsoft.nchwc"), &["`com.microsoft.nchwc`", before]);
     reads(refused("FusedConv", &both, vec![], "com.example"), &["`com.example`"]);
     reads(refused("FusedConv", &both, vec![word("activation", "Elu")], ours), &["activation = \"Elu\""]);

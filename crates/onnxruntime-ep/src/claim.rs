@@ -1,6 +1,7 @@
 //! Which nodes of a graph run here, as which regions.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::PathBuf;
 
 use blocktensor::counted;
 use blocktensor_graph::{Constant, Dim, Graph, Outcome, Sizes, partition};
@@ -12,6 +13,8 @@ use crate::failure::Result;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Model {
     pub(crate) opsets: Vec<(String, i64)>,
+    /// The model's file, if it has one.
+    pub(crate) path: Option<PathBuf>,
     /// Whether it takes values from a graph around it.
     pub(crate) is_body: bool,
     /// In an order in which they can run, with names that differ.
@@ -87,6 +90,9 @@ impl Model {
             missing.iter().for_each(|&(i, _)| runs[i] = false);
             left.extend(missing);
             if ends {
+                // ONNX Runtime gives a fused node the results that others read, and one without any cannot be planned.
+                let unused = regions.extract_if(.., |region| self.results(region).is_empty()).flatten();
+                left.extend(unused.map(|i| (i, "nothing reads its results".to_string())));
                 regions.extend(compiled().map(|i| vec![i]));
                 return Claims { regions, left: left.into_iter().collect() };
             }
@@ -197,11 +203,12 @@ impl Model {
         missing.collect()
     }
 
-    /// Why a node is not even looked at.
+    /// Why a node cannot run, if no sizes have to be known for that.
     fn unread(&self, i: usize) -> Option<String> {
         let node = &self.nodes[i];
         let constant = |name: &String| self.constants.get(name)?.as_ref().err().cloned();
-        node.reason.clone().or_else(|| node.read.inputs.iter().find_map(constant))
+        let reason = node.reason.clone().or_else(|| node.read.inputs.iter().find_map(constant));
+        reason.or_else(|| Importer::new().refusal(&node.read, &self.opsets))
     }
 
     fn graph(&self, run: &[usize]) -> Result<Graph, String> {
@@ -210,7 +217,6 @@ impl Model {
 
     /// These nodes as a model of their own.
     fn part(&self, run: &[usize]) -> HostModel {
-        let inside: HashSet<usize> = run.iter().copied().collect();
         let nodes: Vec<HostNode> = run.iter().map(|&i| self.nodes[i].read.clone()).collect();
         let made: HashSet<&str> = nodes.iter().flat_map(|n| &n.outputs).map(String::as_str).collect();
         let mut seen = HashSet::new();
@@ -218,14 +224,9 @@ impl Model {
             !name.is_empty() && !made.contains(name.as_str()) && !self.constants.contains_key(*name)
         });
         let outer: Vec<&String> = outer.filter(|name| seen.insert(name.as_str())).collect();
-        let elsewhere = (0..self.nodes.len()).filter(|i| !inside.contains(i)).map(|i| &self.nodes[i]);
-        let used: HashSet<&str> =
-            elsewhere.flat_map(|n| n.read.inputs.iter().chain(&n.implicit)).map(String::as_str).collect();
-        let is_output = |name: &&String| used.contains(name.as_str()) || self.outputs.contains(*name);
-        let all = || nodes.iter().flat_map(|n| &n.outputs).filter(|name| !name.is_empty());
-        let mut outputs: Vec<&String> = all().filter(is_output).collect();
+        let mut outputs = self.results(run);
         if outputs.is_empty() {
-            outputs = all().collect();
+            outputs = nodes.iter().flat_map(|n| &n.outputs).filter(|name| !name.is_empty()).collect();
         }
         let values = |names: Vec<&String>| names.into_iter().map(|name| self.value(name)).collect();
         let (inputs, outputs) = (values(outer), values(outputs));
@@ -236,6 +237,15 @@ impl Model {
             nodes,
             outputs,
         }
+    }
+
+    /// What nodes give to others, or to the graph's outputs.
+    fn results(&self, run: &[usize]) -> Vec<&String> {
+        let inside: HashSet<usize> = run.iter().copied().collect();
+        let elsewhere = (0..self.nodes.len()).filter(|i| !inside.contains(i)).map(|i| &self.nodes[i]);
+        let used: HashSet<&str> = elsewhere.flat_map(Node::takes).collect();
+        let all = run.iter().flat_map(|&i| &self.nodes[i].read.outputs);
+        all.filter(|name| used.contains(name.as_str()) || self.outputs.contains(*name)).collect()
     }
 
     fn value(&self, name: &str) -> HostValue {
@@ -341,6 +351,31 @@ mod tests {
             "{text}"
         );
         assert_eq!(model.claims(false).left.len(), 2);
+    }
+
+    #[test]
+    fn a_refusal_lists_nodes_with_all_kinds_of_reasons() {
+        let mut model = model(&["Relu", "If", "Det", "Exp", "Relu"]);
+        model.nodes[1].reason = Some("it has graphs inside".to_string());
+        model.constants.insert("w".into(), Err("its file is elsewhere".to_string()));
+        model.nodes[3].read.inputs.push("w".into());
+        let left = model.claims(false).left;
+        assert_eq!(left.iter().map(|(i, _)| *i).collect::<Vec<_>>(), [1, 2, 3]);
+        let text = model.listed(&left);
+        assert!(["graphs inside", "no importer", "elsewhere"].iter().all(|p| text.contains(p)), "{text}");
+    }
+
+    #[test]
+    fn regions_whose_results_nothing_reads_are_left() {
+        // 0 -> 1 (`Det`) -> 4, and 1 -> 2 -> 3.
+        let nodes: [(&str, &[usize]); 5] =
+            [("Relu", &[0]), ("Det", &[1]), ("Exp", &[2]), ("Abs", &[3]), ("Relu", &[2])];
+        let model = graph(&nodes);
+        let claims = model.claims(true);
+        assert_eq!(claims.regions, [vec![0], vec![4]]);
+        let text = model.listed(&claims.left);
+        assert!(text.contains("node `Exp -> v3`: Exp: nothing reads its results"), "{text}");
+        assert_eq!(claims.left.len(), 3);
     }
 
     /// 0 -> 1 (`Det`) -> 2 -> 4, and 0 -> 3 -> 4.

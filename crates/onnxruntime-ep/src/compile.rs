@@ -94,11 +94,12 @@ unsafe fn region(
 ) -> Result<Made> {
     let ort = &ep.teller.ort;
     // SAFETY: the caller's promise.
-    let (nodes, path) = unsafe { (ort.nodes(graph)?, ort.model_path(graph)?) };
+    let nodes = unsafe { ort.nodes(graph) }?;
     // SAFETY: as above.
     let mut model = unsafe { ort.model(graph, &nodes, constants) }?;
     // SAFETY: as above.
     let ((inputs, outputs), name) = unsafe { (ort.ends(fused)?, ort.node_name(fused)?) };
+    let path = model.path.take();
     let names = |values: &[HostValue]| values.iter().map(|value| value.name.clone()).collect();
     let (input_names, output_names): (Vec<String>, Vec<String>) = (names(&inputs), names(&outputs));
     let (region, plans) = match (&model.nodes[..], &nodes[..]) {

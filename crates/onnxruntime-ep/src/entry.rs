@@ -4,7 +4,8 @@
 use std::collections::HashMap;
 use std::ffi::{c_char, c_void};
 use std::ptr::null_mut;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use blocktensor::counted;
@@ -171,7 +172,14 @@ unsafe extern "system" fn create_ep(
             Err(refusal) => (Err(refusal), None),
         };
         let teller = Teller { ort, logger, report };
-        let ep = Ep { options, contexts, written: AtomicUsize::new(0), teller, found: Mutex::default() };
+        let ep = Ep {
+            options,
+            contexts,
+            written: AtomicUsize::new(0),
+            teller,
+            found: Mutex::default(),
+            has_claimed: AtomicBool::new(false),
+        };
         // SAFETY: it is a place for the result.
         unsafe { out.write(KeptEp::keep(ep, base)) };
         Ok(())
@@ -225,6 +233,7 @@ unsafe extern "system" fn get_capability(
             }
         };
         found.constants = model.constants;
+        ep.has_claimed.fetch_or(!regions.is_empty(), Relaxed);
         for region in regions {
             let nodes: Vec<*const OrtNode> = region.iter().map(|&i| nodes[i]).collect();
             let options =
@@ -242,11 +251,28 @@ unsafe extern "system" fn get_capability(
 /// The regions that run here, or why the session is refused.
 fn claimed(ep: &Ep, model: &Model) -> Result<Vec<Vec<usize>>> {
     let options = ep.options.as_ref().map_err(Failure::clone)?;
+    // Version 1.23, which does not tell ranks either, does not tell a graph inside a node from the model's, and comes with it first.
+    let was_body = !ep.teller.ort.tells_ranks && ep.has_claimed.load(Relaxed);
+    let outer = model.nodes.iter().find(|node| node.has_graphs);
+    if let Some(node) = outer.filter(|_| options.partial && was_body) {
+        return Err(Failure::other(format!(
+            "{NAME}, option `partial`: onnxruntime 1.23 cannot run the graphs inside the node `{}` ({}) with several providers; install \
+             onnxruntime 1.24 or newer, or leave the option out",
+            node.read.name, node.read.op_type
+        )));
+    }
     let claims = model.claims(options.partial);
     if claims.left.is_empty() {
         return Ok(claims.regions);
     }
     let (nodes, listed) = (counted(claims.left.len(), "node"), model.listed(&claims.left));
+    if options.partial && !ep.teller.ort.mixes {
+        let rule = "this version of onnxruntime, 1.23.0, cannot run a model with nodes of several providers";
+        let remedy = "install onnxruntime 1.23.1 or newer, or export the model without them";
+        return Err(Failure::other(format!(
+            "{NAME}, option `partial`: {rule}, and {nodes} cannot run here:{listed}\n{remedy}"
+        )));
+    }
     if options.partial {
         let crossings = model.listed_crossings(&claims.regions);
         let text = format!("{NAME} leaves {nodes} of the model to other providers:{listed}\n{crossings}");

@@ -3,17 +3,19 @@
 
 use std::collections::HashMap;
 use std::ffi::c_char;
-use std::path::PathBuf;
+use std::mem::offset_of;
+use std::path::{Path, PathBuf};
 use std::ptr::{null, null_mut};
 
 use blocktensor::memory;
 use blocktensor_graph::{Constant, Dim};
-use blocktensor_onnx::{Attribute, HostNode, HostValue, NEWEST_OPSET, constant_of};
-use ort_sys::{OrtGraph, OrtNode, OrtOpAttr, OrtOpAttrType, OrtTypeInfo, OrtValue, OrtValueInfo};
+use blocktensor_onnx::{Attribute, HostNode, HostValue, NEWEST_OPSET, constant_of, file_beside};
+use ort_sys::{OrtApi, OrtGraph, OrtNode, OrtOpAttr, OrtOpAttrType, OrtTypeInfo, OrtValue, OrtValueInfo};
 
 use crate::claim::{Model, Node};
 use crate::context;
 use crate::failure::{Failure, Result};
+use crate::ffi::API_BYTES;
 use crate::ort::{Ort, call, text};
 
 impl Ort {
@@ -31,7 +33,7 @@ impl Ort {
     ///
     /// # Safety
     /// As for `is_body`.
-    pub(crate) unsafe fn model_path(&self, graph: *const OrtGraph) -> Result<Option<PathBuf>> {
+    unsafe fn model_path(&self, graph: *const OrtGraph) -> Result<Option<PathBuf>> {
         let mut path: *const c_char = null();
         call!(self, Graph_GetModelPath(graph, &mut path))?;
         // SAFETY: it is a string of the graph.
@@ -61,7 +63,9 @@ impl Ort {
         nodes: &[*const OrtNode],
         known: HashMap<String, Result<Constant, String>>,
     ) -> Result<Model> {
-        let mut model = Model { opsets: self.opsets(graph)?, constants: known, ..Model::default() };
+        // SAFETY: the caller's promise.
+        let path = unsafe { self.model_path(graph) }?;
+        let mut model = Model { opsets: self.opsets(graph)?, path, constants: known, ..Model::default() };
         let mut count = 0;
         call!(self, Graph_GetNumOutputs(graph, &mut count))?;
         let mut outputs = vec![null(); count];
@@ -210,18 +214,55 @@ impl Ort {
         model.is_body |= is_outer;
         call!(self, ValueInfo_IsConstantInitializer(value, &mut is_constant))?;
         if is_constant {
-            let constant = self.initializer(&name, value).map_err(|e| e.text);
+            let constant = self.initializer(&name, value, model.path.as_deref()).map_err(|e| e.text);
             model.constants.insert(name.clone(), constant);
         } else {
-            model.values.insert(name.clone(), self.value(value)?);
+            let mut of = self.value(value)?;
+            // Before version `TELLS_RANKS` a tensor of unknown rank looks like one of rank 0. Inputs of a model have a rank nearly always.
+            if !self.tells_ranks && of.dims.as_deref() == Some(&[]) && !self.is_graph_input(value)? {
+                of.dims = None;
+            }
+            model.values.insert(name.clone(), of);
         }
         Ok(name)
     }
 
-    fn initializer(&self, name: &str, value: *const OrtValueInfo) -> Result<Constant> {
+    /// Whether a value is an input of the graph that it is in.
+    fn is_graph_input(&self, value: *const OrtValueInfo) -> Result<bool> {
+        let (mut is_required, mut is_optional) = (false, false);
+        call!(self, ValueInfo_IsRequiredGraphInput(value, &mut is_required))?;
+        call!(self, ValueInfo_IsOptionalGraphInput(value, &mut is_optional))?;
+        Ok(is_required || is_optional)
+    }
+
+    fn initializer(&self, name: &str, value: *const OrtValueInfo, model: Option<&Path>) -> Result<Constant> {
+        let what = format!("initializer `{name}`");
+        if let (Some(model), Some(file)) = (model, self.file(value)?) {
+            // ONNX Runtime reads the file. Its versions before 1.24 take any.
+            file_beside(&what, model, &file)?;
+        }
         let mut data = null();
         call!(self, ValueInfo_GetInitializerValue(value, &mut data))?;
-        self.constant(&format!("initializer `{name}`"), data)
+        self.constant(&what, data)
+    }
+
+    /// The file that has the data of an initializer, as the model names it, if it is in one.
+    fn file(&self, value: *const OrtValueInfo) -> Result<Option<String>> {
+        let mut info = null_mut();
+        call!(self, ValueInfo_GetExternalInitializerInfo(value, &mut info))?;
+        if info.is_null() {
+            return Ok(None);
+        }
+        const {
+            assert!(offset_of!(OrtApi, ExternalInitializerInfo_GetFilePath) < API_BYTES);
+            assert!(offset_of!(OrtApi, ReleaseExternalInitializerInfo) < API_BYTES);
+        }
+        // SAFETY: the oldest table has both functions. The path is a string of the info, which nobody else releases.
+        unsafe {
+            let path = text(((*self.api).ExternalInitializerInfo_GetFilePath)(info));
+            ((*self.api).ReleaseExternalInitializerInfo)(info);
+            Ok(Some(path))
+        }
     }
 
     /// A copy of a tensor of ONNX Runtime's, which frees its own.

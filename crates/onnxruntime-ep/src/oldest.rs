@@ -1,10 +1,11 @@
 //! A stand-in for the oldest ONNX Runtime: its tables end where a page begins that nobody may touch, as do the structs that it gets.
 #![allow(unsafe_code)]
 
+use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::offset_of;
 use std::ptr::{null, null_mut};
-use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed};
 
 use ort_sys::{OrtApi, OrtApiBase};
 
@@ -48,6 +49,10 @@ unsafe extern "system" fn version() -> *const c_char {
     c"1.23.2".as_ptr()
 }
 
+unsafe extern "system" fn first_version() -> *const c_char {
+    c"1.23.0".as_ptr()
+}
+
 /// A node has one input and one output.
 unsafe extern "system" fn one(_: *const c_void, count: *mut usize) -> usize {
     // SAFETY: it is a place for the result.
@@ -68,6 +73,15 @@ unsafe extern "system" fn values(_: *const c_void, out: *mut *const c_void, _: u
     0
 }
 
+/// Whether values are inputs of the graph.
+static ARE_INPUTS: AtomicBool = AtomicBool::new(false);
+
+unsafe extern "system" fn is_input(_: *const c_void, out: *mut bool) -> usize {
+    // SAFETY: it is a place for the result.
+    unsafe { out.write(ARE_INPUTS.load(Relaxed)) };
+    0
+}
+
 unsafe extern "system" fn name(_: *const c_void, out: *mut *const c_char) -> usize {
     // SAFETY: as above.
     unsafe { out.write(c"x".as_ptr()) };
@@ -83,6 +97,7 @@ fn no_table_and_no_struct_is_read_beyond_the_end_of_its_oldest_version() {
     set(offset_of!(OrtApi, Node_GetNumInputs), one as *const ());
     set(offset_of!(OrtApi, Node_GetNumOutputs), one as *const ());
     set(offset_of!(OrtApi, GetValueInfoName), name as *const ());
+    set(offset_of!(OrtApi, ValueInfo_IsRequiredGraphInput), is_input as *const ());
     set(offset_of!(OrtApi, GetValueInfoTypeInfo), some as *const ());
     set(offset_of!(OrtApi, CastTypeInfoToTensorInfo), some as *const ());
     set(offset_of!(OrtApi, Node_GetInputs), values as *const ());
@@ -107,7 +122,15 @@ fn no_table_and_no_struct_is_read_beyond_the_end_of_its_oldest_version() {
         ((*ep).release_node_compute_infos)(ep, infos, 0);
         let ort = Ort::new(&base).expect("the oldest version is new enough");
         let (inputs, outputs) = ort.ends(null()).expect("a node");
-        assert!(inputs.len() == 1 && outputs.len() == 1 && !ort.tells_ranks);
+        // A value without sizes: a tensor of unknown rank looks like that here, and the model's own inputs have a rank.
+        for (are_inputs, dims) in [(false, None), (true, Some(vec![]))] {
+            ARE_INPUTS.store(are_inputs, Relaxed);
+            let model = ort.model(null(), &[null()], HashMap::new()).expect("a graph of one node");
+            assert_eq!(model.values["x"].dims, dims);
+        }
+        assert!(inputs.len() == 1 && outputs.len() == 1 && !ort.tells_ranks && ort.mixes);
+        let base = OrtApiBase { GetVersionString: first_version, ..base };
+        assert!(!Ort::new(&base).expect("this version too").mixes);
         ((*factory).release_ep)(factory, ep);
         assert!(ReleaseEpFactory(factory).0.is_null());
     }

@@ -16,6 +16,10 @@ use crate::options::NAME;
 /// The version of ONNX Runtime from which tensors of unknown rank can be told from those of rank 0.
 const TELLS_RANKS: u32 = 24;
 
+/// The version of ONNX Runtime that cannot run a model with nodes of several providers, if one is a plug-in: it looks for kernels that
+/// copy tensors between them.
+const NEVER_MIXES: &str = "1.23.0";
+
 /// ONNX Runtime's tables of functions. They live as long as the process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ort {
@@ -23,6 +27,8 @@ pub(crate) struct Ort {
     pub(crate) api: *const OrtApi,
     ep: *const OrtEpApi,
     pub(crate) tells_ranks: bool,
+    /// Whether a model may have nodes of other providers.
+    pub(crate) mixes: bool,
 }
 
 // SAFETY: the tables are constant, and their functions may be called from any thread.
@@ -115,7 +121,7 @@ impl Ort {
         let api = unsafe { get(if tells_ranks { TELLS_RANKS } else { VERSION }) };
         // SAFETY: the table has this function from version 22 on.
         let ep = unsafe { ((*api).GetEpApi)() }.cast();
-        Ok(Ort { api, ep, tells_ranks })
+        Ok(Ort { api, ep, tells_ranks, mixes: version != NEVER_MIXES })
     }
 
     /// A status for the caller, which releases it.

@@ -36,6 +36,8 @@ pub(crate) struct Ep {
     pub(crate) written: AtomicUsize,
     pub(crate) teller: Teller,
     pub(crate) found: Mutex<Found>,
+    /// Whether it has taken nodes of a graph.
+    pub(crate) has_claimed: AtomicBool,
 }
 
 /// Tells a session's user about its plans.

@@ -203,6 +203,15 @@ impl Graph {
     /// As [`Graph::with_sizes`]; the operators' own; [`Error::Invalid`](crate::Error::Invalid) if each plan makes more reorders
     /// than [`PlanOptions::at_most_reorders`] allows; `Stopped`.
     pub fn plan(&self, options: &PlanOptions) -> Result<Plan> {
+        let before = blocktensor::recycled_bytes();
+        let plan = self.planned(options);
+        // Constants that passes changed, and what was measured, leave no storage behind: a program may have little memory, and runs use
+        // other sizes.
+        blocktensor::trim_recycled(before);
+        plan
+    }
+
+    fn planned(&self, options: &PlanOptions) -> Result<Plan> {
         let mut network = self.expanded(&options.sizes, &options.stop, options.keep_constants)?;
         let written = options.keep_constants.then(|| network.clone());
         network.folds = None;

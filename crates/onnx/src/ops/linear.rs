@@ -71,12 +71,17 @@ fn without_leading_axes(cx: &mut Expansion<'_>, c: &Value) -> Result<Value> {
     cx.reshape(c, &[c.dims().last().copied().unwrap_or(1)])
 }
 
-fn scaled(cx: &mut Expansion<'_>, x: &Value, factor: f32) -> Result<Value> {
+pub(super) fn scaled(cx: &mut Expansion<'_>, x: &Value, factor: f32) -> Result<Value> {
     if factor == 1.0 { Ok(x.clone()) } else { build::with_number(cx, "mul_scalar", x, factor) }
 }
 
 fn matmul(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
     let (a, b) = (float_input(inputs, 0, cx)?, float_input(inputs, 1, cx)?);
+    Ok(vec![product(a, b, cx)?])
+}
+
+/// The product of two tensors by the rules of `MatMul`.
+pub(super) fn product(a: &Value, b: &Value, cx: &mut Expansion<'_>) -> Result<Value> {
     if a.rank() == 0 || b.rank() == 0 {
         return Err(cx.invalid("operands", "a scalar", "they have at least one axis", "multiply with `Mul`"));
     }
@@ -91,5 +96,5 @@ fn matmul(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Res
     if vector_a {
         dims.remove(dims.len() - if vector_b { 1 } else { 2 });
     }
-    Ok(vec![cx.reshape(&y, &dims)?])
+    cx.reshape(&y, &dims)
 }

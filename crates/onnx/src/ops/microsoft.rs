@@ -1,11 +1,12 @@
-//! Ops of `com.microsoft` that ONNX Runtime writes into convolutional networks when it saves a model that it has optimised.
+//! Ops of `com.microsoft` that ONNX Runtime writes into networks for images when it saves a model that it has optimised.
 
 use blocktensor_graph::{Expansion, Result, Value};
 
 use super::args::{float_input, floats, maybe};
 use super::conv::{WINDOW, conv};
 use super::elementwise::hard_sigmoid_of;
-use super::linear::{GEMM, gemm};
+use super::linear::{GEMM, gemm, product, scaled};
+use super::norm::layer_norm_of;
 use super::{Attributes, Op, broadcast, build, joined, op};
 use crate::node::{Kind, OnnxNode};
 
@@ -24,11 +25,21 @@ const FUSED_GEMM: Attributes = &joined::<8>(
     ],
 );
 
+const FUSED_MATMUL: Attributes = &[
+    ("alpha", Kind::Float),
+    ("transA", Kind::Int),
+    ("transB", Kind::Int),
+    ("transBatchA", Kind::Int),
+    ("transBatchB", Kind::Int),
+];
+
 pub(super) const OPS: &[Op] = &[
     op("FusedConv", fused_conv, FUSED_CONV),
     op("FusedGemm", fused_gemm, FUSED_GEMM),
+    op("FusedMatMul", fused_matmul, FUSED_MATMUL),
     op("Gelu", gelu, &[]),
     op("QuickGelu", quick_gelu, &[("alpha", Kind::Float)]),
+    op("SkipLayerNormalization", skip_layer_norm, &[("epsilon", Kind::Float)]),
 ];
 
 /// Refuses inputs that the op does not have: they would be ignored.
@@ -57,6 +68,55 @@ fn fused_gemm(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>)
     let params = ["activation_alpha", "activation_beta", "activation_gamma"];
     let params: Vec<f32> = params.iter().filter_map(|name| node.float(name)).collect();
     activated(node, &y, &params, cx)
+}
+
+/// `alpha * A B`, each of them transposed first if the node says so: `transBatchA` puts the first axis before the last one, and `transA`
+/// exchanges the last two after that.
+fn fused_matmul(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+    check_count(inputs, 2, cx)?;
+    let mut operands = [float_input(inputs, 0, cx)?.clone(), float_input(inputs, 1, cx)?.clone()];
+    let is_set = |name: &str| node.int(name).unwrap_or(0) != 0;
+    for (x, (batch, last)) in operands.iter_mut().zip([("transBatchA", "transA"), ("transBatchB", "transB")])
+    {
+        let rank = x.rank();
+        if rank < 2 {
+            continue;
+        }
+        let mut axes: Vec<usize> = (0..rank).collect();
+        if is_set(batch) {
+            axes[..rank - 1].rotate_left(1);
+        }
+        if is_set(last) {
+            axes.swap(rank - 2, rank - 1);
+        }
+        if !axes.is_sorted() {
+            *x = build::permute(cx, x, &axes)?;
+        }
+    }
+    let [a, b] = operands;
+    let alpha = node.float("alpha").unwrap_or(1.0);
+    // The product of a query and keys is larger than the query. Constants are scaled once.
+    let (a, b) = match b.constant() {
+        Some(_) => (a, scaled(cx, &b, alpha)?),
+        None => (scaled(cx, &a, alpha)?, b),
+    };
+    Ok(vec![product(&a, &b, cx)?])
+}
+
+/// `LayerNormalization` of the sum of an input, a second one and a bias. The fourth output is the sum.
+fn skip_layer_norm(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+    check_count(inputs, 5, cx)?;
+    let mut sum = broadcast::arithmetic(cx, "add", float_input(inputs, 0, cx)?, float_input(inputs, 1, cx)?)?;
+    if let Some(bias) = maybe(inputs, 4) {
+        sum = broadcast::arithmetic(cx, "add", &sum, floats(bias, cx)?)?;
+    }
+    let epsilon = node.float("epsilon").unwrap_or(1e-12);
+    let given = [Some(sum.clone()), maybe(inputs, 2).cloned(), maybe(inputs, 3).cloned()];
+    let mut results = layer_norm_of(node, &given, epsilon, cx)?;
+    // Places of outputs that the node does not name.
+    results.resize(3, sum.clone());
+    results.push(sum);
+    Ok(results)
 }
 
 /// The activation that a node names, with the numbers that it has.

@@ -176,6 +176,16 @@ fn unless_all(x: Option<&Value>, value: f32) -> Option<&Value> {
 }
 
 fn layer_norm(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+    layer_norm_of(node, inputs, epsilon(node), cx)
+}
+
+/// `LayerNormalization` with this epsilon.
+pub(super) fn layer_norm_of(
+    node: &OnnxNode,
+    inputs: &[Option<Value>],
+    epsilon: f32,
+    cx: &mut Expansion<'_>,
+) -> Result<Vec<Value>> {
     let x = float_input(inputs, 0, cx)?;
     let axis = axis_of(node.int("axis").unwrap_or(-1), x.rank(), cx)?;
     let shape = &x.dims()[axis..];
@@ -184,7 +194,7 @@ fn layer_norm(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>)
     let scale = floats_of(unless_all(maybe(inputs, 1), 1.0), cx)?;
     let bias = floats_of(unless_all(maybe(inputs, 2), 0.0), cx)?;
     let is_whole = |v: Option<&Value>| v.is_none_or(|v| v.dims() == shape);
-    let params = [("normalized_shape", build::list(shape)), ("eps", epsilon(node).into())];
+    let params = [("normalized_shape", build::list(shape)), ("eps", epsilon.into())];
     let mut operands = vec![("x", x.clone())];
     let is_affine = is_whole(scale) && is_whole(bias);
     if is_affine {
@@ -211,7 +221,7 @@ fn layer_norm(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>)
         let centred = build::binary(cx, "sub", x, &mean)?;
         let square = build::unary(cx, "square", &centred)?;
         let variance = build::reduce(cx, "mean", &square, &axes, true)?;
-        let shifted = build::with_number(cx, "add_scalar", &variance, epsilon(node))?;
+        let shifted = build::with_number(cx, "add_scalar", &variance, epsilon)?;
         let inverse = build::unary(cx, "rsqrt", &shifted)?;
         results.extend([mean, inverse]);
     }

@@ -126,16 +126,8 @@ pub(super) fn targets() -> Vec<Target> {
 /// The plans that are timed as a whole.
 const TIMED: [Layouts; 3] = [Layouts::Measured, Layouts::Nhwc, Layouts::Blocked];
 
-/// Plans the network with measured layouts. What was measured leaves no storage behind: a program may have little memory, and runs
-/// use other sizes.
+/// Plans the network with measured layouts.
 pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassReport>) -> Result<Plan> {
-    let before = blocktensor::recycled_bytes();
-    let plan = planned(network, options, passes);
-    blocktensor::trim_recycled(before);
-    plan
-}
-
-fn planned(network: &Network, options: &PlanOptions, passes: Vec<PassReport>) -> Result<Plan> {
     let PlanOptions { profiles, limits, stop, like, .. } = options;
     let weights = PackedWeights::new(stop);
     let mut candidates = candidates::candidates(network, &targets(), *limits, stop)?;
@@ -172,7 +164,7 @@ fn planned(network: &Network, options: &PlanOptions, passes: Vec<PassReport>) ->
     };
     // Choices of other sizes may not go together here.
     if like.is_some() && solution.cost >= IMPOSSIBLE {
-        return planned(
+        return plan(
             network,
             &PlanOptions { like: None, profiles: Profiles::Estimated, ..options.clone() },
             passes,
