@@ -35,6 +35,14 @@ fn cell(op: &Op, key: DispatchKey) -> String {
     text
 }
 
+/// Who computes an op's gradient, or why it has none. `tests/gradient` holds that it is there for both keys.
+fn gradient(op: &Op) -> String {
+    match op.schema().facts.without_gradient {
+        Some(reason) => format!("none: {reason}"),
+        None => "Rust (f32)".into(),
+    }
+}
+
 const FAMILIES: [&str; 12] = [
     "convolution",
     "linear",
@@ -89,17 +97,19 @@ pub fn is_unary(op: &Op) -> bool {
 
 /// Ops of one family that run on the same engines for the same dtypes share a row.
 fn table() -> String {
-    let mut rows: BTreeMap<(usize, String, String), Vec<&str>> = BTreeMap::new();
+    let mut rows: BTreeMap<(usize, String, String, String), Vec<&str>> = BTreeMap::new();
     for op in dispatch::ops() {
         // Ops of other crates, which other tests register, are not ours to list.
         if op.kernel(DispatchKey::STRIDED).is_some() || op.kernel(DispatchKey::BLOCKED).is_some() {
-            let place = (family(op), cell(op, DispatchKey::STRIDED), cell(op, DispatchKey::BLOCKED));
+            let [strided, blocked] = [DispatchKey::STRIDED, DispatchKey::BLOCKED].map(|key| cell(op, key));
+            let place = (family(op), strided, blocked, gradient(op));
             rows.entry(place).or_default().push(op.schema().name);
         }
     }
-    let mut text = String::from("| | ops | strided | blocked |\n|---|---|---|---|\n");
-    for ((family, strided, blocked), ops) in rows {
-        text += &format!("| {} | `{}` | {strided} | {blocked} |\n", FAMILIES[family], ops.join("` `"));
+    let mut text = String::from("| | ops | strided | blocked | gradient |\n|---|---|---|---|---|\n");
+    for ((family, strided, blocked, gradient), ops) in rows {
+        let ops = ops.join("` `");
+        text += &format!("| {} | `{ops}` | {strided} | {blocked} | {gradient} |\n", FAMILIES[family]);
     }
     text
 }

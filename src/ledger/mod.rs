@@ -52,6 +52,8 @@ pub struct ReorderRecord {
     pub result: u64,
     /// Who made the call.
     pub site: Site,
+    /// Whether it was made to compute gradients.
+    pub is_backward: bool,
 }
 
 /// One run of a kernel.
@@ -71,6 +73,8 @@ pub struct RunRecord {
     pub start: Duration,
     /// **Bytes** of scratchpad.
     pub scratchpad_bytes: usize,
+    /// Whether it computed gradients.
+    pub is_backward: bool,
 }
 
 /// A strided op whose result is in another memory format than its first operand.
@@ -99,7 +103,20 @@ pub struct Ledger {
     pub layout_changes: Vec<LayoutChange>,
 }
 
+impl Ledger {
+    /// What forward calls did, and what was done to compute gradients.
+    pub fn apart(self) -> (Ledger, Ledger) {
+        let (backward_reorders, reorders) = self.reorders.into_iter().partition(|r| r.is_backward);
+        let (backward_runs, runs) = self.runs.into_iter().partition(|r| r.is_backward);
+        let backward =
+            Ledger { reorders: backward_reorders, runs: backward_runs, layout_changes: Vec::new() };
+        (Ledger { reorders, runs, layout_changes: self.layout_changes }, backward)
+    }
+}
+
 thread_local! {
+    /// Whether gradients are being computed.
+    static BACKWARD: Cell<bool> = const { Cell::new(false) };
     /// The call for which a fallback is running: reorders inside it are attributed to the fallback.
     static FALLBACK: Cell<Option<&'static Location<'static>>> = const { Cell::new(None) };
 }
@@ -208,6 +225,18 @@ pub(crate) fn as_fallback<R>(location: &'static Location<'static>, f: impl FnOnc
     f()
 }
 
+/// Runs `f`, which computes gradients: its records say so ([`Ledger::apart`]). For tapes; a backward call does it itself.
+pub fn in_backward<R>(f: impl FnOnce() -> R) -> R {
+    struct Leave(bool);
+    impl Drop for Leave {
+        fn drop(&mut self) {
+            BACKWARD.set(self.0);
+        }
+    }
+    let _leave = Leave(BACKWARD.replace(true));
+    f()
+}
+
 /// Does `work`, the reorder that `m` describes: refuses it inside [`deny_reorders`], and records it inside [`record`].
 pub(crate) fn reorder<R: Moved>(mut m: Move<'_>, work: impl FnOnce() -> Result<R>) -> Result<R> {
     threads::enter(m.op)?;
@@ -246,6 +275,7 @@ pub(crate) fn reorder<R: Moved>(mut m: Move<'_>, work: impl FnOnce() -> Result<R
         source: m.source,
         result: result.storage_id(),
         site: site::current(m.location),
+        is_backward: BACKWARD.get(),
     };
     note(|ledger| ledger.reorders.push(record));
     Ok(result)
@@ -268,6 +298,7 @@ pub(crate) fn ran(
         time: start.elapsed(),
         start: since_first(start),
         scratchpad_bytes,
+        is_backward: BACKWARD.get(),
     };
     note(|ledger| ledger.runs.push(record));
 }

@@ -120,8 +120,16 @@ impl Display for Ledger {
         for r in &self.reorders {
             writeln!(
                 f,
-                "  reorder {:<14} {:<17} {} -> {} {} {} bytes {:.1?} at {}",
-                r.op, r.cause, r.from, r.to, r.dims, r.bytes, r.time, r.site
+                "  reorder {:<14} {:<17} {} -> {} {} {} bytes {:.1?} at {}{}",
+                r.op,
+                r.cause,
+                r.from,
+                r.to,
+                r.dims,
+                r.bytes,
+                r.time,
+                r.site,
+                if r.is_backward { ", backward" } else { "" }
             )?;
         }
         for r in self.redundant() {

@@ -47,6 +47,8 @@ pub struct Facts {
     pub multiply_adds: Option<MultiplyAdds>,
     /// The word of the post-op that computes the same.
     pub post_op: Option<PostOpWord>,
+    /// Why the op has no gradient, if it can have none: a sentence that names the op as "it".
+    pub without_gradient: Option<&'static str>,
 }
 
 impl Facts {
@@ -58,6 +60,7 @@ impl Facts {
         packing: None,
         multiply_adds: None,
         post_op: None,
+        without_gradient: None,
     };
 }
 

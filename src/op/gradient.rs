@@ -27,6 +27,7 @@ use crate::op::args::{Arg, Args};
 use crate::op::call::Op;
 use crate::op::lookup::refused;
 use crate::tensor::any::{Operand, Tensor, TensorRef};
+use crate::tensor::desc::TensorDesc;
 use crate::tensor::formats::Described;
 use crate::tensor::strided::StridedTensor;
 use crate::threads;
@@ -82,6 +83,16 @@ impl<'a> Backward<'a> {
     pub fn each(&self, of: impl Fn(usize) -> Result<Tensor>) -> Result<Gradients> {
         self.wanted.iter().enumerate().map(|(i, wanted)| wanted.then(|| of(i)).transpose()).collect()
     }
+
+    /// The gradients: that of a tensor is what `of` gives for the name of its argument, if it is asked for. For ops whose tensors
+    /// may be left out, so that their numbers change.
+    ///
+    /// # Errors
+    /// Those of `of`.
+    pub fn by_name(&self, of: impl Fn(&'static str) -> Result<Option<Tensor>>) -> Result<Gradients> {
+        let names = self.args.tensors_with_specs().map(|(spec, _)| spec.name);
+        names.zip(self.wanted).map(|(name, wanted)| if *wanted { of(name) } else { Ok(None) }).collect()
+    }
 }
 
 impl Op {
@@ -116,6 +127,7 @@ impl Op {
         for (result, diff) in results.iter().zip(diffs) {
             diff.iter().try_for_each(|diff| check_diff(&args, *result, *diff))?;
         }
+        self.check_results(&args, results)?;
         if diffs.iter().all(Option::is_none) {
             let remedy = "leave the call out: its operands' gradients are zero";
             fail!(InvalidArgument, args.op(), "diff_dst", "nothing", "one result has a gradient", remedy);
@@ -124,25 +136,53 @@ impl Op {
             return Err(refused(&args, self.gradients(args.key())));
         };
         let run = kernel.gradient_fn().expect("its propagation is backward");
-        let start = ledger::is_recording().then(Instant::now);
-        let made = run(&Backward { args, results, diffs, wanted })?;
-        if let Some(start) = start {
-            let of = |t: Option<TensorRef<'_>>| t.map_or("none".into(), TensorRef::layout_name);
-            let from: Vec<String> = diffs.iter().map(|diff| of(*diff)).collect();
-            let to: Vec<String> = made.iter().map(|t| of(t.as_ref().map(Operand::tensor_ref))).collect();
-            let layouts = format!("{} -> {}", from.join(", "), to.join(", "));
-            ledger::ran(args.op(), args.key(), "blocktensor:backward", layouts, start, 0);
+        ledger::in_backward(|| {
+            let start = ledger::is_recording().then(Instant::now);
+            let made = run(&Backward { args, results, diffs, wanted })?;
+            if let Some(start) = start {
+                let of = |t: Option<TensorRef<'_>>| t.map_or("none".into(), TensorRef::layout_name);
+                let from: Vec<String> = diffs.iter().map(|diff| of(*diff)).collect();
+                let to: Vec<String> = made.iter().map(|t| of(t.as_ref().map(Operand::tensor_ref))).collect();
+                let layouts = format!("{} -> {}", from.join(", "), to.join(", "));
+                ledger::ran(args.op(), args.key(), "blocktensor:backward", layouts, start, 0);
+            }
+            let made = made.into_iter().chain(std::iter::repeat_with(|| None));
+            let each = operands.into_iter().zip(wanted).zip(made);
+            each.map(|((operand, wanted), made)| wanted.then(|| as_operand(&args, operand, made)).transpose())
+                .collect()
+        })
+    }
+
+    /// Checks that the results are as the forward call gives them: gradients read them, and what they show of sizes.
+    fn check_results(&'static self, args: &Args<'_>, results: &[TensorRef<'_>]) -> Result<()> {
+        if ![DispatchKey::STRIDED, DispatchKey::BLOCKED].contains(&args.key()) {
+            return Ok(());
         }
-        let made = made.into_iter().chain(std::iter::repeat_with(|| None));
-        let each = operands.into_iter().zip(wanted).zip(made);
-        each.map(|((operand, wanted), made)| wanted.then(|| as_operand(&args, operand, made)).transpose())
-            .collect()
+        let inputs: Vec<TensorDesc> = args.tensors_with_specs().map(|(_, t)| TensorDesc::of(t)).collect();
+        let expected = self.described(args.values(), &inputs, false)?.0;
+        check_count(args, "results", results.len(), expected.len(), "they are those of the forward call")?;
+        for (i, (result, desc)) in results.iter().zip(&expected).enumerate() {
+            let is_same = result.key() == desc.key()
+                && result.dims() == desc.dims()
+                && result.dtype() == desc.dtype()
+                && (result.key() != DispatchKey::BLOCKED || result.layout_name() == desc.layout_name());
+            if !is_same {
+                let got = format!("{} is {}", self.schema.output_name(i, expected.len()), result.describe());
+                let rule =
+                    format!("the forward call gives {}", desc.without_elements().tensor_ref().describe());
+                fail!(ShapeMismatch, args.op(), "results", got, rule, "pass what the forward call gave");
+            }
+        }
+        Ok(())
     }
 
     /// The error of a call whose key has no gradient.
     pub(crate) fn no_gradient(&self, args: &Args<'_>) -> Error {
         let has = |key: DispatchKey| self.gradients(key).next().is_some();
         let remedy = match args.key() {
+            _ if let Some(reason) = self.schema.facts.without_gradient => {
+                format!("{reason}: compute it on values that nothing is differentiated by").into()
+            }
             DispatchKey::BLOCKED if has(DispatchKey::STRIDED) => {
                 Text::from("reorder with ") + args.key().way_out().0 + " and call it there"
             }

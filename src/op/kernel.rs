@@ -178,11 +178,6 @@ impl Kernel {
         Kernel { engine, ..self }
     }
 
-    /// A list of this kernel alone, for strided tensors.
-    pub(crate) const fn on_strided(self) -> [Implementation; 1] {
-        [(DispatchKey::STRIDED, self)]
-    }
-
     /// A list of this kernel alone, for both strided and blocked tensors.
     pub(crate) const fn on_both(self) -> [Implementation; 2] {
         [(DispatchKey::STRIDED, self), (DispatchKey::BLOCKED, self)]

@@ -283,6 +283,13 @@ impl Schema {
         self
     }
 
+    /// The same schema of an op that can have no gradient, with the reason, which the error of a backward call states:
+    /// "its results are indices".
+    pub const fn without_gradient(mut self, reason: &'static str) -> Schema {
+        self.facts.without_gradient = Some(reason);
+        self
+    }
+
     /// The arguments that are tensors or lists of tensors, in order.
     pub(crate) fn tensors(&self) -> impl Iterator<Item = &'static ArgSpec> + use<> {
         self.args.iter().filter(|arg| arg.kind.is_tensor())

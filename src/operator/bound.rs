@@ -238,7 +238,7 @@ impl BoundOp {
         }
     }
 
-    pub(super) fn input_names(&self) -> &[&'static str] {
+    pub(crate) fn input_names(&self) -> &[&'static str] {
         &self.inputs
     }
 

@@ -10,9 +10,10 @@ use crate::matmul::{MOST_ROWS, Matrix, parallel_matmul, parallel_matmul_then, ro
 use crate::op::facts::Packing;
 use crate::op::schema::{Ranks, data, optional_param, output_like};
 use crate::op::{Arg, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
+use crate::ops::pointwise::gradient::sum_to;
 use crate::ops::reduce;
 
-use crate::tensor::any::{Operand, TensorRef};
+use crate::tensor::any::{Operand, Tensor, TensorRef};
 use crate::tensor::strided::StridedTensor;
 
 const X_RANKS: Ranks = Ranks::at_least(1, "it has a last dimension of inputs", "pass [..., inputs]");
@@ -50,7 +51,7 @@ static MATMUL: Op = Op::new(
     .packs(Packing::Matrix)
     .multiply_adds(|of| of.result_elements() * of.input("a").last().copied().unwrap_or(0) as u64),
 )
-.with(&Kernel::rust(&matmul_kernel).on_strided());
+.with(&Kernel::rust(&matmul_kernel).on_strided_with(&matmul_gradient));
 
 /// What a run of them is called in the ledger.
 const GEMM: &str = "blocktensor:gemm";
@@ -328,4 +329,35 @@ fn expanded(t: &StridedTensor, batch: &Dims) -> Result<StridedTensor> {
     let mut dims = *batch;
     t.dims()[t.rank() - 2..].iter().for_each(|&d| dims.push(d));
     t.expand(&dims)
+}
+
+/// `diff b^T` and `a^T diff`, each summed over the batch axes along which its operand was repeated.
+fn matmul_gradient(call: &Backward<'_>) -> Result<Gradients> {
+    let (a, b) = (call.args.strided(0)?, call.args.strided(1)?);
+    let TensorRef::Strided(diff) = call.diff()? else { unreachable!("it has the key of the operands") };
+    let (is_row, is_column) = (a.rank() == 1, b.rank() == 1);
+    let of_column = if is_column { &diff.unsqueeze(diff.rank())? } else { diff };
+    let diff = if is_row { &of_column.unsqueeze(of_column.rank() - 1)? } else { of_column };
+    let a_matrix = if is_row { &a.unsqueeze(0)? } else { a };
+    let b_matrix = if is_column { &b.unsqueeze(1)? } else { b };
+    let turned = |t: &StridedTensor| t.transpose(t.rank() - 2, t.rank() - 1);
+    call.each(|i| {
+        let (made, operand) = match i {
+            0 => (matmul(diff, &turned(b_matrix)?)?, a),
+            // One product over all rows, where one matrix serves the whole batch.
+            _ if b_matrix.rank() == 2 => {
+                let rows = |t: &StridedTensor| {
+                    let columns = t.dims()[t.rank() - 1];
+                    t.reshape(&[t.dims()[..t.rank() - 1].iter().product(), columns])
+                };
+                (matmul(&turned(&rows(a_matrix)?)?, &rows(diff)?)?, b)
+            }
+            _ => (matmul(&turned(a_matrix)?, diff)?, b),
+        };
+        let matrix = if i == 0 { a_matrix } else { b_matrix };
+        match sum_to(made.into(), matrix.dims())? {
+            Tensor::Strided(made) => Ok(made.reshape(operand.dims())?.into()),
+            other => Ok(other),
+        }
+    })
 }

@@ -8,6 +8,7 @@ use crate::int::{Int, Scalars};
 use crate::kernels::along_axis::{
     AxisLines, MAX_COLUMNS, ResultColumns, SourceColumns, gather_channels, transpose, with_scratch,
 };
+use crate::kernels::gradient::map::{map2, map3};
 use crate::kernels::lanes::Lanes;
 use crate::kernels::lent::PixelTileGeometry;
 use crate::kernels::same_shape::OperandAndResult;
@@ -16,9 +17,10 @@ use crate::math::{self, Arithmetic};
 use crate::op::lookup::OF_ONE;
 use crate::op::params::{Axis, Params, params, with_params};
 use crate::op::schema::{data, required_axis};
-use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
+use crate::ops::reduce;
 use crate::simd::{self, MathLoop};
-use crate::tensor::any::Operand;
+use crate::tensor::any::{Operand, Tensor};
 use crate::tensor::result_format::FormatRule;
 
 params! {
@@ -30,9 +32,9 @@ params! {
 
 const ARGS: &[ArgSpec] = &with_params::<2>(&[data("x").f32()], SoftmaxOptions::SPECS);
 static SOFTMAX: Op = Op::new(&Schema::new("softmax", ARGS).dst_like_x())
-    .with(&Kernel::rust(&run::<false>).with_dtypes(OF_ONE).needing_dense().on_both());
+    .with(&Kernel::rust(&run::<false>).with_dtypes(OF_ONE).needing_dense().on_both_with(&gradient));
 static LOG_SOFTMAX: Op = Op::new(&Schema::new("log_softmax", ARGS).dst_like_x())
-    .with(&Kernel::rust(&run::<true>).with_dtypes(OF_ONE).needing_dense().on_both());
+    .with(&Kernel::rust(&run::<true>).with_dtypes(OF_ONE).needing_dense().on_both_with(&log_gradient));
 
 pub(super) const OPS: &[&Op] = &[&SOFTMAX, &LOG_SOFTMAX];
 
@@ -328,4 +330,30 @@ impl<R: LineRows> MathLoop for SoftmaxLoop<R> {
             simd::end_of_chunk();
         }
     }
+}
+
+/// The sum along the axis of the call, which is kept.
+fn along_axis(call: &Backward<'_>, t: &Tensor) -> Result<Tensor> {
+    let rank = call.args.tensor(0)?.dims().len();
+    let axis = SoftmaxOptions::read(&call.args)?.axis.among(call.args.op(), rank, Scalars::HaveOneAxis)?;
+    // A scalar is a line of one element.
+    if rank == 0 { Ok(t.clone()) } else { reduce::sum(t, &[axis], true) }
+}
+
+/// `y * (diff - sum(diff * y))`.
+fn gradient(call: &Backward<'_>) -> Result<Gradients> {
+    let (op, x, y, diff) = (call.args.op(), call.args.tensor(0)?, call.results[0], call.diff()?);
+    call.each(|_| {
+        let sum = along_axis(call, &map2(op, y, (y, diff), |y, g| y * g)?)?;
+        map3(op, x, (y, diff, sum.tensor_ref()), |y, g, sum| y * (g - sum))
+    })
+}
+
+/// `diff - exp(y) * sum(diff)`.
+fn log_gradient(call: &Backward<'_>) -> Result<Gradients> {
+    let (op, x, y, diff) = (call.args.op(), call.args.tensor(0)?, call.results[0], call.diff()?);
+    call.each(|_| {
+        let sum = along_axis(call, &diff.to_tensor())?;
+        map3(op, x, (y, diff, sum.tensor_ref()), |y, g, sum| g - math::exp::<math::Separate>(y) * sum)
+    })
 }

@@ -63,7 +63,7 @@ fn convolutions(c: &Case<'_>) -> Option<Call> {
     };
     let mut args = vec![
         ("x", c.data("x")),
-        ("weights", c.weights(false)),
+        ("weights", c.weights()),
         ("stride", c.ints("stride")),
         ("padding", c.ints("padding")),
         ("dilation", c.ints("dilation")),
@@ -158,7 +158,7 @@ fn products(c: &Case<'_>) -> Option<Call> {
         "conv_transpose2d" => {
             let mut args = vec![
                 ("x", c.data("x")),
-                ("weights", c.weights(true)),
+                ("weights", c.weights()),
                 ("stride", c.ints("stride")),
                 ("padding", c.ints("padding")),
                 ("dilation", c.ints("dilation")),

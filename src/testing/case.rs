@@ -65,12 +65,17 @@ impl Case<'_> {
     }
 
     /// The weights of a convolution.
-    pub fn weights(&self, transposed: bool) -> Value {
+    pub fn weights(&self) -> Value {
+        let empty = Tensor::Strided(StridedTensor::from_slice(&[0f32], &[1]).expect("one number"));
+        Value::Tensor(self.or(self.weights_of("w"), empty))
+    }
+
+    /// A tensor of the case as weights of its convolution.
+    pub fn weights_of(&self, name: &str) -> Result<Tensor> {
         let groups = self.params["groups"].as_u64().unwrap_or(1) as usize;
         let channels = self.shapes.get("x").and_then(|d| d.get(1)).copied().unwrap_or(0);
-        let how = ConvWeights { groups, channels, transposed };
-        let empty = Tensor::Strided(StridedTensor::from_slice(&[0f32], &[1]).expect("one number"));
-        Value::Tensor(self.or(self.plain("w").and_then(|w| self.backend.weights(&w, how)), empty))
+        let transposed = self.op.starts_with("conv_transpose");
+        self.plain(name).and_then(|w| self.backend.weights(&w, ConvWeights { groups, channels, transposed }))
     }
 
     /// A parameter: 1-D.

@@ -1,11 +1,12 @@
 //! For tests of frameworks and backends (feature `testing`): a conformance run over this crate's op cases, and assertions.
 //!
-//! The cases are PyTorch's results, computed in f64: operands, parameters and results of most ops, for several shapes.
-//! [`conformance`] moves the operands to a backend, calls each op by name and as an operator, and compares the results. An op
-//! for which the backend has no kernel counts as unsupported, with the reason.
+//! The cases are PyTorch's results, computed in f64: operands, parameters, results and gradients of most ops, for several shapes.
+//! [`conformance`] moves the operands to a backend, calls each op by name and as an operator, and compares the results; and the
+//! gradients, of ops for which the backend has one. An op for which it has no kernel counts as unsupported, with the reason.
 
 mod calls;
 mod case;
+mod gradient;
 mod operator;
 
 pub use crate::fault::{Fault, LARGE, Seen, TestAllocator, inject, inside_engine, live_storages};
@@ -323,6 +324,9 @@ fn run(case: &Case<'_>) -> Result<Outcome> {
         if let Some(wrong) = compare(&got, &want)? {
             return Ok(Outcome::Wrong(format!("{name}{wrong}")));
         }
+    }
+    if let Some(wrong) = gradient::check_gradients(case, op, &args, &results)? {
+        return Ok(Outcome::Wrong(wrong));
     }
     Ok(Outcome::Passed)
 }

@@ -13,17 +13,38 @@ fn list(axes: &[usize]) -> Value {
 
 /// A problem with `spatial` dimensions as an op and its operands.
 fn call(p: &Problem, spatial: usize, kind: Kind, with_bias: bool, rng: &mut Rng) -> (BoundOp, Vec<Tensor>) {
+    call_of(p, spatial, kind, (with_bias, false), rng)
+}
+
+/// The same, or the transposed convolution from its result to its source.
+fn call_of(
+    p: &Problem,
+    spatial: usize,
+    kind: Kind,
+    (with_bias, transposed): (bool, bool),
+    rng: &mut Rng,
+) -> (BoundOp, Vec<Tensor>) {
     let first = 3 - spatial;
     let padding = [&p.pad_begin[first..], &p.pad_end[first..]].concat();
-    let params = [
+    let mut params = vec![
         ("stride", list(&p.stride[first..])),
         ("padding", list(&padding)),
         ("dilation", list(&p.dilation[first..])),
         ("groups", (p.groups as i64).into()),
     ];
+    if transposed {
+        let rest = |a: usize| {
+            let reach = p.dilation[a] * (p.kernel[a] - 1) + 1;
+            (p.input[a] + p.pad_begin[a] + p.pad_end[a] - reach) % p.stride[a]
+        };
+        params.push(("output_padding", list(&(first..3).map(rest).collect::<Vec<_>>())));
+    }
     let inputs: &[&str] = if with_bias { &["x", "weights", "bias"] } else { &["x", "weights"] };
-    let op = bound(&format!("conv{spatial}d"), inputs, &params);
-    let dims = [&[p.n, p.c], &p.input[first..]].concat();
+    let name = if transposed { "conv_transpose" } else { "conv" };
+    let op = bound(&format!("{name}{spatial}d"), inputs, &params);
+    let output = p.output();
+    let (channels, sizes) = if transposed { (p.o, &output) } else { (p.c, &p.input) };
+    let dims = [&[p.n, channels], &sizes[first..]].concat();
     let x = activation(&rng.reals(dims.iter().product()), &dims, kind);
     let (c, o) = (p.c / p.groups, p.o / p.groups);
     let w = rng.reals(p.o * c * p.kernel.iter().product::<usize>());
@@ -42,7 +63,13 @@ fn call(p: &Problem, spatial: usize, kind: Kind, with_bias: bool, rng: &mut Rng)
             } else {
                 blocktensor::Role::Weights
             });
-            StridedTensor::from_slice(&w, dims).unwrap().to_blocked(&layout).unwrap().into()
+            let mut w = StridedTensor::from_slice(&w, dims).unwrap();
+            if transposed {
+                // Blocked weights have their output channels first.
+                let axis = dims.len() - spatial - 2;
+                w = w.transpose(axis, axis + 1).unwrap();
+            }
+            w.to_blocked(&layout).unwrap().into()
         }
         _ => {
             let dims = [&[p.o, c], &p.kernel[first..]].concat();
@@ -55,21 +82,41 @@ fn call(p: &Problem, spatial: usize, kind: Kind, with_bias: bool, rng: &mut Rng)
     };
     let mut tensors = vec![x, w];
     if with_bias {
-        tensors.push(StridedTensor::from_slice(&rng.reals(p.o), &[p.o]).unwrap().into());
+        let count = if transposed { p.c } else { p.o };
+        tensors.push(StridedTensor::from_slice(&rng.reals(count), &[count]).unwrap().into());
     }
     (op, tensors)
 }
 
 /// The convolution in f64 by its definition.
 fn solve(p: &Problem, x: &[Vec<f64>]) -> Vec<f64> {
+    let mut y = vec![0.0; p.n * p.o * p.output().iter().product::<usize>()];
+    if let Some(bias) = x.get(2) {
+        let pixels = p.output().iter().product::<usize>();
+        y.iter_mut().enumerate().for_each(|(i, y)| *y = bias[i / pixels % p.o]);
+    }
+    for_each_product(p, |of_y, of_x, of_w| y[of_y] += x[0][of_x] * x[1][of_w]);
+    y
+}
+
+/// The transposed convolution in f64 by its definition. `w` are the elements of the weights of `p`.
+fn spread(p: &Problem, x: &[f64], w: &[f64], bias: Option<&Vec<f64>>) -> Vec<f64> {
+    let pixels: usize = p.input.iter().product();
+    let mut y: Vec<f64> =
+        (0..p.n * p.c * pixels).map(|i| bias.map_or(0.0, |b| b[i / pixels % p.c])).collect();
+    for_each_product(p, |of_x, of_y, of_w| y[of_y] += x[of_x] * w[of_w]);
+    y
+}
+
+/// Calls `f` with the numbers of the elements of result, source and weights of each product.
+fn for_each_product(p: &Problem, mut f: impl FnMut(usize, usize, usize)) {
     let (out, k) = (p.output(), p.kernel);
     let (cg, og) = (p.c / p.groups, p.o / p.groups);
-    let mut y = Vec::new();
+    let mut of_y = 0;
     for n in 0..p.n {
         for o in 0..p.o {
             for i in 0..out.iter().product::<usize>() {
                 let at = [i / (out[1] * out[2]), i / out[2] % out[1], i % out[2]];
-                let mut sum = x.get(2).map_or(0.0, |b| b[o]);
                 for c in 0..cg {
                     for t in 0..k.iter().product::<usize>() {
                         let tap = [t / (k[1] * k[2]), t / k[2] % k[1], t % k[2]];
@@ -79,15 +126,14 @@ fn solve(p: &Problem, x: &[Vec<f64>]) -> Vec<f64> {
                         if (0..3).all(|a| pos[a] < p.input[a]) {
                             let of_x = (n * p.c + o / og * cg + c) * p.input[0] + pos[0];
                             let of_x = (of_x * p.input[1] + pos[1]) * p.input[2] + pos[2];
-                            sum += x[0][of_x] * x[1][(o * cg + c) * k.iter().product::<usize>() + t];
+                            f(of_y, of_x, (o * cg + c) * k.iter().product::<usize>() + t);
                         }
                     }
                 }
-                y.push(sum);
+                of_y += 1;
             }
         }
     }
-    y
 }
 
 /// Problems of 1 to 3 dimensions: their number, then the problem.
@@ -125,6 +171,31 @@ fn of_source_weights_and_bias() {
     }
 }
 
+#[test]
+fn of_transposed_convolutions() {
+    let mut rng = Rng(457);
+    for (i, (spatial, p)) in problems().into_iter().enumerate() {
+        for kind in KINDS {
+            let with_bias = i % 2 == 0;
+            let (op, inputs) = call_of(&p, spatial, kind, (with_bias, true), &mut rng);
+            // The elements of blocked weights come with output channels first.
+            let (og, cg) = (p.o / p.groups, p.c / p.groups);
+            let taps = p.kernel.iter().product::<usize>();
+            let of_weights = |w: &[f64]| -> Vec<f64> {
+                let place = |i: usize| {
+                    let (group, o, c, t) = (i / taps / cg / og, i / taps / cg % og, i / taps % cg, i % taps);
+                    ((group * cg + c) * og + o) * taps + t
+                };
+                (0..w.len())
+                    .map(|i| if matches!(kind, Kind::Blocked(_)) { w[place(i)] } else { w[i] })
+                    .collect()
+            };
+            let f = |x: &[Vec<f64>]| spread(&p, &x[0], &of_weights(&x[1]), x.get(2));
+            check(&op, &inputs, inputs.len(), f, &mut rng);
+        }
+    }
+}
+
 /// `<A x, u> = <x, A^T u>`, with every element, in the source and in the weights.
 #[test]
 fn the_adjoint_identity() {
@@ -133,8 +204,8 @@ fn the_adjoint_identity() {
         plain(a).iter().zip(plain(b)).map(|(a, b)| f64::from(*a) * f64::from(b)).sum()
     };
     for (spatial, p) in problems() {
-        for kind in KINDS {
-            let (op, inputs) = call(&p, spatial, kind, false, &mut rng);
+        for (kind, transposed) in KINDS.into_iter().flat_map(|kind| [(kind, false), (kind, true)]) {
+            let (op, inputs) = call_of(&p, spatial, kind, (false, transposed), &mut rng);
             let y = op.run(&refs(&inputs)).unwrap().remove(0);
             for diff in super::diffs_for(&y, &mut rng) {
                 let made = op

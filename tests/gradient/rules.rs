@@ -24,22 +24,60 @@ fn ones(dims: &[usize], kind: Kind) -> Tensor {
 fn an_op_without_a_gradient_names_op_and_key_before_it_runs() {
     for kind in [Kind::Nchw, Kind::Blocked(16)] {
         let x = ones(&[1, 3, 2, 2], kind);
-        let op = bound("softmax", &["x"], &[("axis", 1.into())]);
+        let op = bound("argmax", &["x"], &[("axis", vec![1i64].into()), ("keepdim", true.into())]);
         let error = op.check_gradient(&[x.tensor_ref()]).unwrap_err();
         let key = x.tensor_ref().key();
         match &error {
             Error::UnsupportedOp(u) => {
-                assert_eq!((&*u.op, &*u.key, &u.reason), ("softmax", key.name(), &Unsupported::NoGradient));
+                assert_eq!((&*u.op, &*u.key, &u.reason), ("argmax", key.name(), &Unsupported::NoGradient));
                 assert!(u.available.is_empty(), "{error}");
             }
             _ => panic!("{error}"),
         }
-        assert!(error.to_string().contains("`Kernel::gradient`"), "{error}");
+        assert!(error.to_string().contains("its results are indices"), "{error}");
         assert!(matches!(backward(&op, &x, &x, &x), Err(Error::UnsupportedOp(_))));
     }
     assert!(
         bound("relu", &["x"], &[]).check_gradient(&[ones(&[1, 3, 2, 2], Kind::Nhwc).tensor_ref()]).is_ok()
     );
+}
+
+/// Gradients read results, and what they show of sizes.
+#[test]
+fn results_that_are_not_those_of_the_forward_call_are_refused() {
+    let x = ones(&[1, 17, 4, 4], Kind::Blocked(16));
+    let op = bound("max_pool2d", &["x"], &[("kernel", vec![2i64].into())]);
+    for (dims, kind) in [([1, 17, 3, 3], 16), ([1, 17, 4, 4], 16), ([1, 17, 2, 2], 8)] {
+        let other = ones(&dims, Kind::Blocked(kind));
+        let error = backward(&op, &x, &other, &other).unwrap_err();
+        assert!(matches!(error, Error::ShapeMismatch(_)), "{error}");
+    }
+    let x = ones(&[2, 3], Kind::Nchw);
+    let sort = bound("sort", &["x"], &[("axis", 1.into())]);
+    assert!(matches!(backward(&sort, &x, &x, &x), Err(Error::InvalidArgument(_))));
+    // Indices that lead out of the operand.
+    let wrong = StridedTensor::from_slice(&[0i32, 1, 2, 0, 7, -1], &[2, 3]).unwrap();
+    let results = [x.tensor_ref(), wrong.tensor_ref()];
+    let error =
+        sort.backward(&[x.tensor_ref()], &results, &[Some(x.tensor_ref()), None], &[true]).unwrap_err();
+    assert!(matches!(error, Error::OutOfBounds(_)), "{error}");
+}
+
+/// Every op of this crate has a gradient for each key that it computes for, or says why not.
+#[test]
+fn every_op_has_a_gradient_or_a_reason() {
+    for op in dispatch::ops() {
+        for key in [DispatchKey::STRIDED, DispatchKey::BLOCKED] {
+            let schema = op.schema();
+            let has = op.gradients(key).next().is_some();
+            if op.kernel(key).is_some() {
+                let reason = schema.facts.without_gradient;
+                assert_ne!(has, reason.is_some(), "`{}` on {key}: {reason:?}", schema.name);
+            } else {
+                assert!(!has, "`{}` computes nothing on {key}", schema.name);
+            }
+        }
+    }
 }
 
 #[test]

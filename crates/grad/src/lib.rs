@@ -20,10 +20,12 @@
 //! # Ok::<(), blocktensor::Error>(())
 //! ```
 
+mod adamw;
 mod loss;
 mod sgd;
 mod tape;
 
+pub use adamw::AdamW;
 pub use loss::{cross_entropy, mse_loss};
 pub use sgd::Sgd;
-pub use tape::{Gradients, Recording, Tape, Var, record};
+pub use tape::{Gradients, Recording, Tape, Var, check, record};

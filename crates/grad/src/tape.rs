@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use blocktensor::{
-    BoundOp, Complaint, Error, Layout, MemoryFormat, Operand, Operator, Result, StridedTensor, Tensor,
-    TensorRef, ops,
+    BlockedTensor, BoundOp, Complaint, Error, Layout, MemoryFormat, Operand, Operator, Result, StridedTensor,
+    Tensor, TensorDesc, TensorRef, ledger, ops,
 };
 
 /// A value of a tape: a tensor, and its number there.
@@ -43,6 +43,8 @@ pub struct Tape {
     number: u64,
     values: usize,
     steps: Vec<Step>,
+    /// Of [`check`]: operators are only described, and these are the errors of those that have no gradient.
+    missing: Option<Vec<Error>>,
 }
 
 /// A finished tape, with what the program returned.
@@ -64,10 +66,34 @@ pub struct Gradients {
 /// # Errors
 /// Those of `program`.
 pub fn record<T>(program: impl FnOnce(&mut Tape) -> Result<T>) -> Result<Recording<T>> {
-    static TAPES: AtomicU64 = AtomicU64::new(0);
-    let mut tape = Tape { number: TAPES.fetch_add(1, Ordering::Relaxed), values: 0, steps: Vec::new() };
+    let mut tape = Tape::new(None);
     let value = program(&mut tape)?;
     Ok(Recording { tape, value })
+}
+
+/// The errors of the operators of a program that a variable reaches and that have no gradient for the key of their operands, in
+/// their order: none if [`record`] takes the program. Nothing is computed: operators are only described, and the tensors of their
+/// results are zeros.
+///
+/// ```
+/// use blocktensor::{BoundOp, StridedTensor};
+/// let x = StridedTensor::from_slice(&[1f32, 2.0], &[1, 2])?;
+/// let missing = blocktensor_grad::check(|tape| {
+///     let x = tape.variable(x.into());
+///     let y = tape.call(&BoundOp::new("relu", &["x"], &[])?, &[&x])?;
+///     tape.call(&BoundOp::new("argmax", &["x"], &[("axis", vec![1i64].into())])?, &[&y])
+/// })?;
+/// assert_eq!(missing.len(), 1);
+/// assert!(missing[0].to_string().contains("op `argmax` has no gradient for dispatch key `strided`"));
+/// # Ok::<(), blocktensor::Error>(())
+/// ```
+///
+/// # Errors
+/// Those of `program`, such as operands that do not fit.
+pub fn check<T>(program: impl FnOnce(&mut Tape) -> Result<T>) -> Result<Vec<Error>> {
+    let mut tape = Tape::new(Some(Vec::new()));
+    program(&mut tape)?;
+    Ok(tape.missing.unwrap_or_default())
 }
 
 fn foreign(call: &'static str) -> Error {
@@ -82,6 +108,11 @@ fn foreign(call: &'static str) -> Error {
 }
 
 impl Tape {
+    fn new(missing: Option<Vec<Error>>) -> Tape {
+        static TAPES: AtomicU64 = AtomicU64::new(0);
+        Tape { number: TAPES.fetch_add(1, Ordering::Relaxed), values: 0, steps: Vec::new(), missing }
+    }
+
     fn value(&mut self, tensor: Tensor, is_differentiable: bool) -> Var {
         self.values += 1;
         Var { tape: self.number, number: self.values - 1, tensor, is_differentiable }
@@ -126,12 +157,17 @@ impl Tape {
         }
         let tensors: Vec<TensorRef<'_>> = inputs.iter().map(|var| var.tensor.tensor_ref()).collect();
         let is_differentiable = inputs.iter().any(|var| var.is_differentiable);
-        if is_differentiable {
-            op.check_gradient(&tensors)?;
-        }
-        let results = op.run(&tensors)?;
+        let results = match (&mut self.missing, is_differentiable.then(|| op.check_gradient(&tensors))) {
+            (Some(missing), checked) => {
+                missing.extend(checked.and_then(Result::err));
+                let inputs: Vec<TensorDesc> = tensors.iter().map(|&t| TensorDesc::of(t)).collect();
+                op.infer(&inputs)?.iter().map(zeros).collect::<Result<_>>()?
+            }
+            (None, Some(Err(e))) => return Err(e),
+            (None, _) => op.run(&tensors)?,
+        };
         let results: Vec<Var> = results.into_iter().map(|t| self.value(t, is_differentiable)).collect();
-        if is_differentiable {
+        if is_differentiable && self.missing.is_none() {
             let inputs = inputs.iter().map(|var| (*var).clone()).collect();
             self.steps.push(Step::Op { op: op.clone(), inputs, results: results.clone() });
         }
@@ -144,7 +180,11 @@ impl Tape {
     /// `KeyMismatch` for a value that is not strided; those of the reorder.
     #[track_caller]
     pub fn to_blocked(&mut self, var: &Var, layout: &Layout) -> Result<Var> {
-        let reordered = strided("to_blocked", var)?.to_blocked(layout)?;
+        let x = strided("to_blocked", var)?;
+        let reordered = match self.missing {
+            Some(_) => BlockedTensor::zeros(x.dims(), x.dtype(), layout)?,
+            None => x.to_blocked(layout)?,
+        };
         self.reordered(var, reordered.into())
     }
 
@@ -159,7 +199,11 @@ impl Tape {
             let complaint = Complaint::new("to_strided", "var", got, "it is blocked", "leave the call out");
             return Err(Error::KeyMismatch(complaint));
         };
-        self.reordered(var, blocked.to_strided(format)?.into())
+        let reordered = match self.missing {
+            Some(_) => StridedTensor::zeros(blocked.dims(), blocked.dtype(), format)?,
+            None => blocked.to_strided(format)?,
+        };
+        self.reordered(var, reordered.into())
     }
 
     fn reordered(&mut self, var: &Var, tensor: Tensor) -> Result<Var> {
@@ -215,6 +259,11 @@ impl<T> Recording<T> {
     /// `InvalidArgument` for a value of another tape, or one that depends on no variable; the ops' own errors.
     #[track_caller]
     pub fn backward_from(self, from: &Var, diff: Tensor) -> Result<Gradients> {
+        ledger::in_backward(|| self.run_back(from, diff))
+    }
+
+    #[track_caller]
+    fn run_back(self, from: &Var, diff: Tensor) -> Result<Gradients> {
         let mut tape = self.tape;
         if from.tape != tape.number {
             return Err(foreign("backward"));
@@ -254,6 +303,32 @@ impl<T> Recording<T> {
             }
         }
         Ok(Gradients { tape: tape.number, of })
+    }
+}
+
+/// Zeros with this descriptor.
+fn zeros(desc: &TensorDesc) -> Result<Tensor> {
+    match (desc.layout(), desc.strides()) {
+        (Some(layout), _) => Ok(BlockedTensor::zeros(desc.dims(), desc.dtype(), layout)?.into()),
+        (None, Some(strides)) => {
+            let is_last = |format: &MemoryFormat| {
+                format.strides("check", desc.dims()).is_ok_and(|of| of[..] == *strides)
+            };
+            let format = MemoryFormat::channels_last_of(desc.dims().len()).filter(is_last);
+            let format = format.unwrap_or(MemoryFormat::Contiguous);
+            Ok(StridedTensor::zeros(desc.dims(), desc.dtype(), format)?.into())
+        }
+        (None, None) => {
+            let (got, rule) = (desc.key().to_string(), "only strided and blocked tensors are made here");
+            let complaint = Complaint::new(
+                "check",
+                "result",
+                got,
+                rule,
+                "record the program: each call is checked before it runs",
+            );
+            Err(Error::KeyMismatch(complaint))
+        }
     }
 }
 

@@ -1,9 +1,12 @@
 //! Tapes, losses against finite differences, and a small CNN that trains in two layouts.
 
+use blocktensor::dispatch::{self, Backward, Kernel, register_backend};
 use blocktensor::{
-    BoundOp, Error, Layout, MemoryFormat, StridedTensor, Tensor, WeightsKind, ledger, run_with_threads,
+    BoundOp, Error, Layout, MemoryFormat, Operand, StridedTensor, Tensor, WeightsKind, ledger,
+    run_with_threads,
 };
-use blocktensor_grad::{Sgd, Tape, Var, cross_entropy, mse_loss, record};
+use blocktensor_grad::{AdamW, Sgd, Tape, Var, check, cross_entropy, mse_loss, record};
+use blocktensor_third_backend::{Reversed, key};
 
 /// Uniform in -1 to 1 (SplitMix64).
 fn reals(seed: u64, n: usize) -> Vec<f32> {
@@ -97,20 +100,20 @@ fn bad_classes_and_sizes_are_refused() {
 
 #[test]
 fn an_op_without_a_gradient_is_refused_before_it_runs() {
-    let softmax = BoundOp::new("softmax", &["x"], &[("axis", 1.into())]).unwrap();
+    let is_positive = BoundOp::new("gt_scalar", &["x"], &[("other", 0.0.into())]).unwrap();
     let error = record(|tape| {
         let x = tape.variable(strided(&[1.0; 6], &[2, 3]).into());
-        let (error, book) = ledger::record(|| tape.call(&softmax, &[&x]).unwrap_err());
+        let (error, book) = ledger::record(|| tape.call(&is_positive, &[&x]).unwrap_err());
         assert!(book.runs.is_empty(), "{book}");
         // A constant needs no gradient.
         let constant = tape.constant(strided(&[1.0; 6], &[2, 3]).into());
-        tape.call(&softmax, &[&constant])?;
+        tape.call(&is_positive, &[&constant])?;
         Ok(error)
     })
     .unwrap();
     assert!(matches!(error.value(), Error::UnsupportedOp(_)));
     let text = error.value().to_string();
-    assert!(text.contains("softmax") && text.contains("strided"), "{text}");
+    assert!(text.contains("gt_scalar") && text.contains("its results are 0 and 1"), "{text}");
 }
 
 #[test]
@@ -278,4 +281,145 @@ fn two_runs_give_the_same_bits_with_one_thread_and_two() {
         assert!(one == run_with_threads(2, || train(kind)), "{kind:?}: two threads");
         assert!(one == run_with_threads(1, || train(kind)), "{kind:?}: again");
     }
+}
+
+/// Weights in blocked layout, and the same in row-major order.
+fn both_layouts(dims: &[usize], seed: u64) -> [Tensor; 2] {
+    let w = strided(&reals(seed, dims.iter().product()), dims);
+    let layout = Layout::native_weights(dims.len(), WeightsKind::Dense).unwrap();
+    [w.clone().into(), w.to_blocked(&layout).unwrap().into()]
+}
+
+#[test]
+fn adamw_is_its_formula_in_both_layouts() {
+    let dims = [17, 3, 3, 3];
+    let (rate, b1, b2, eps, decay) = (0.02, 0.8, 0.95, 1e-6, 0.1);
+    let n = dims.iter().product::<usize>();
+    let (mut mean, mut square) = (vec![0f64; n], vec![0f64; n]);
+    let mut want: Vec<f64> = reals(50, n).iter().map(|&v| v.into()).collect();
+    let mut weights = both_layouts(&dims, 50);
+    let mut optimisers = [0, 1].map(|_| AdamW::new(rate).betas(b1, b2).eps(eps).weight_decay(decay));
+    for step in 1..=5 {
+        let gradients = both_layouts(&dims, 60 + step as u64);
+        for (i, g) in plain(&gradients[0]).iter().map(|&g| f64::from(g)).enumerate() {
+            mean[i] = b1 * mean[i] + (1.0 - b1) * g;
+            square[i] = b2 * square[i] + (1.0 - b2) * g * g;
+            want[i] -= rate * decay * want[i];
+            let root = (square[i] / (1.0 - b2.powi(step))).sqrt() + eps;
+            want[i] -= rate * mean[i] / (1.0 - b1.powi(step)) / root;
+        }
+        for ((w, g), adamw) in weights.iter_mut().zip(&gradients).zip(&mut optimisers) {
+            let (next, book) = ledger::record(|| adamw.step(3, w, g).unwrap());
+            assert!(book.reorders.is_empty(), "{book}");
+            *w = next;
+            for (got, want) in plain(w).iter().zip(&want) {
+                assert!((f64::from(*got) - want).abs() < 1e-5, "step {step}: {got} for {want}");
+            }
+        }
+        assert_eq!(plain(&weights[0]), plain(&weights[1]));
+    }
+}
+
+/// A program with two ops that have no gradient.
+fn with_gaps(tape: &mut Tape, layout: Option<&Layout>) -> blocktensor::Result<Var> {
+    let x = tape.variable(strided(&reals(70, 2 * 17 * 16), &[2, 17, 4, 4]).into());
+    let x = match layout {
+        Some(layout) => tape.to_blocked(&x, layout)?,
+        None => x,
+    };
+    let positive = BoundOp::new("gt_scalar", &["x"], &[("other", 0.0.into())])?;
+    let mask = tape.call(&positive, &[&x])?;
+    let largest = BoundOp::new("argmax", &["x"], &[("axis", vec![1i64].into()), ("keepdim", true.into())])?;
+    tape.call(&largest, &[&x])?;
+    let pool = BoundOp::new("max_pool2d", &["x"], &[("kernel", vec![2i64].into())])?;
+    tape.call(&op("where", &["condition", "a", "b"]), &[&mask, &x, &x])?;
+    tape.call(&pool, &[&x])
+}
+
+#[test]
+fn check_names_every_op_without_a_gradient_and_computes_nothing() {
+    let native = Layout::native().0;
+    for (layout, key) in [(None, "strided"), (Some(&native), "blocked")] {
+        let (missing, book) = ledger::record(|| check(|tape| with_gaps(tape, layout)).unwrap());
+        assert!(book.runs.is_empty() && book.reorders.is_empty(), "{book}");
+        let texts: Vec<String> = missing.iter().map(Error::to_string).collect();
+        assert_eq!(texts.len(), 2, "{texts:?}");
+        for (text, op) in texts.iter().zip(["gt_scalar", "argmax"]) {
+            assert!(text.contains(&format!("op `{op}` has no gradient for dispatch key `{key}`")), "{text}");
+        }
+        let error = record(|tape| with_gaps(tape, layout)).unwrap_err();
+        assert_eq!(error.to_string(), texts[0]);
+    }
+    // Sizes and results are those of the run.
+    let dims = |tape: &mut Tape| {
+        let x = tape.constant(strided(&[0.5; 48], &[1, 3, 4, 4]).into());
+        let x = tape.to_blocked(&x, &Layout::native().0)?;
+        let y = tape.call(&op("global_avg_pool", &["x"]), &[&x])?;
+        let y = tape.to_strided(&y, MemoryFormat::Contiguous)?;
+        Ok(y)
+    };
+    let described = std::cell::RefCell::new(Vec::new());
+    check(|tape| {
+        let y = dims(tape)?;
+        described.borrow_mut().extend_from_slice(match y.tensor() {
+            Tensor::Strided(t) => t.dims(),
+            _ => unreachable!("it was reordered"),
+        });
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(*described.borrow(), [1, 3, 1, 1]);
+}
+
+#[test]
+fn the_ledger_has_forward_and_backward_apart() {
+    let native = Layout::native().0;
+    let program = || {
+        let recording = record(|tape| {
+            let x = tape.variable(strided(&reals(80, 2 * 17 * 16), &[2, 17, 4, 4]).into());
+            let y = tape.to_blocked(&x, &native)?;
+            let y = tape.call(&op("relu", &["x"]), &[&y])?;
+            // Twice, so that gradients are summed.
+            let y = tape.call(&op("mul", &["a", "b"]), &[&y, &y])?;
+            Ok((x, tape.to_strided(&y, MemoryFormat::Contiguous)?))
+        })
+        .unwrap();
+        let (_, y) = recording.value().clone();
+        recording.backward_from(&y, y.tensor().clone()).unwrap();
+    };
+    let (_, book) = ledger::record(program);
+    let (all, reorders) = (book.runs.len(), book.reorders.len());
+    let text = book.to_string();
+    let (forward, backward) = book.apart();
+    let names =
+        |book: &ledger::Ledger| -> Vec<String> { book.runs.iter().map(|r| r.op.to_string()).collect() };
+    assert_eq!(names(&forward), ["relu", "mul"]);
+    assert!(names(&backward).iter().any(|op| op == "add"), "the sum: {backward}");
+    assert_eq!(forward.runs.len() + backward.runs.len(), all);
+    assert_eq!((forward.reorders.len(), backward.reorders.len(), reorders), (2, 2, 4));
+    assert_eq!(text.matches(", backward").count(), 2, "{text}");
+}
+
+#[test]
+fn a_key_of_another_crate_brings_its_gradients() {
+    fn gradient(call: &Backward<'_>) -> blocktensor::Result<dispatch::Gradients> {
+        // Of `relu` where all elements are positive.
+        call.each(|_| Ok(call.diff()?.to_tensor()))
+    }
+    let x = Reversed::from_strided(&strided(&[1.0, 2.0], &[2])).unwrap().tensor_ref().to_tensor();
+    let relu = op("relu", &["x"]);
+    let run = || {
+        record(|tape| {
+            let x = tape.variable(x.clone());
+            let y = tape.call(&relu, &[&x])?;
+            Ok((x, y))
+        })
+    };
+    let error = run().unwrap_err().to_string();
+    assert!(error.contains("relu") && error.contains(key().name()), "{error}");
+    register_backend(|r| r.kernel("relu", key(), Kernel::gradient(&gradient))).unwrap();
+    let recording = run().unwrap();
+    let (x, y) = recording.value().clone();
+    let gradients = recording.backward_from(&y, y.tensor().clone()).unwrap();
+    assert_eq!(gradients.of(&x).unwrap().tensor_ref().key(), key());
 }

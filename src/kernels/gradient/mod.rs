@@ -1,6 +1,11 @@
-//! The kernels of gradients: of windows (pooling), and of the weights of convolutions.
+//! The kernels of gradients.
 
 pub(crate) mod conv_weights;
+pub(crate) mod grid_sample;
+pub(crate) mod map;
+pub(crate) mod norm;
+pub(crate) mod planes;
+pub(crate) mod resample;
 pub(crate) mod windows;
 
 use super::lanes;

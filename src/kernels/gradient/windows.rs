@@ -1,27 +1,9 @@
 //! Gradients of pooling: each element of the incoming gradient goes to the window that it came from.
-//!
-//! Every dense activation is a list of planes, each a run of pixels of some lanes, whatever its layout ([`Lanes`]). A task has one
-//! plane, so an element is added up in one order for any number of threads.
 
-use super::for_each_chunk;
+use super::planes::over_planes;
 use crate::error::Result;
-use crate::kernels::lanes::Lanes;
 use crate::kernels::pool::geometry::{Span, Windows};
-use crate::kernels::same_shape::format_of;
 use crate::op::{Backward, Gradients};
-use crate::tensor::any::TensorRef;
-use crate::tensor::blocked::BlockedTensor;
-use crate::tensor::result_format::FormatRule;
-
-/// Memory of one plane: the operand, the incoming gradient and the gradient to add to.
-struct Plane<'a> {
-    x: &'a [f32],
-    diff: &'a [f32],
-    dst: &'a mut [f32],
-    lanes: usize,
-    /// The sizes H and W of the operand.
-    size: [usize; 2],
-}
 
 /// The gradient of a maximum: all of an element goes to the first largest element of its window, or to the last NaN, as in
 /// PyTorch.
@@ -87,44 +69,5 @@ fn for_each_tap(windows: &Windows, [d, h, w]: [Span; 3], size: [usize; 2], mut f
                 f(row + at(2, w, k));
             }
         }
-    }
-}
-
-/// The gradient of the only operand, plane by plane. A strided incoming gradient in another format is copied to that of the
-/// operand; the ledger counts the copy.
-fn over_planes(call: &Backward<'_>, of: impl Fn(Plane<'_>) + Sync) -> Result<Gradients> {
-    if !call.wants(0) {
-        return Ok(vec![None]);
-    }
-    let args = &call.args;
-    let op = args.op();
-    let run = |x: &[f32], x_view: Lanes, diff: &[f32], diff_view: Lanes, dst: &mut [f32]| {
-        let [_, h, w] = x_view.spatial;
-        for_each_chunk(&mut dst[..x_view.len()], x_view.plane_len(), |i, dst| {
-            dst.fill(0.0);
-            let x = &x[i * x_view.plane_len()..][..x_view.plane_len()];
-            let diff = &diff[i * diff_view.plane_len()..][..diff_view.plane_len()];
-            of(Plane { x, diff, dst, lanes: x_view.lanes, size: [h, w] });
-        });
-    };
-    match (args.tensor(0)?, call.diff()?) {
-        (TensorRef::Strided(x), TensorRef::Strided(diff)) => {
-            let mut dst = FormatRule::Suggested.empty_result(op, &[x], x.dims(), x.dtype())?;
-            let format = format_of(&dst);
-            let (x, diff) =
-                (x.dense_at(op, format, args.location())?, diff.dense_at(op, format, args.location())?);
-            let views = Lanes::of_format(x.dims(), format).zip(Lanes::of_format(diff.dims(), format));
-            let (x_view, diff_view) = views.expect("the forward call took such ranks");
-            run(x.data(), x_view, diff.data(), diff_view, dst.result_data());
-            Ok(vec![Some(dst.into())])
-        }
-        (TensorRef::Blocked(x), TensorRef::Blocked(diff)) => {
-            let mut dst = BlockedTensor::for_result(op, x.dims(), x.layout(), x.dtype())?;
-            let (x_view, diff_view) = (Lanes::of_blocked(op, x)?, Lanes::of_blocked(op, diff)?);
-            let elements = bytemuck::cast_slice_mut(dst.storage_bytes_mut());
-            run(x.data(), x_view, diff.data(), diff_view, elements);
-            Ok(vec![Some(dst.into())])
-        }
-        _ => unreachable!("operands and gradients of a call have one key"),
     }
 }

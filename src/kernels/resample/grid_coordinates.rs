@@ -171,6 +171,45 @@ impl GridAxis {
             (self.inside(index), weights[i])
         }))
     }
+
+    /// The derivative of [`unnormalized`](Self::unnormalized).
+    fn scale(&self) -> f64 {
+        (if self.align_corners { self.last() } else { self.size as f64 }) / 2.0
+    }
+
+    /// The derivative of [`padded`](Self::padded) at `x`: 0 at and beyond the edges, which is where it is constant; negative where
+    /// coordinates are mirrored.
+    fn padded_slope(&self, x: f64) -> f64 {
+        let of_clipped = |x: f64| f64::from(u8::from(x > 0.0 && x < self.last()));
+        match self.padding {
+            GridPadding::Zeros => 1.0,
+            GridPadding::Border => of_clipped(x),
+            GridPadding::Reflection => {
+                let (low, period) = self.mirrors();
+                if period == 0.0 {
+                    return 0.0;
+                }
+                let beyond = (x - low).abs() % period;
+                let is_mirrored = (x < low) != (beyond > period - beyond);
+                of_clipped(self.reflected(x)) * if is_mirrored { -1.0 } else { 1.0 }
+            }
+        }
+    }
+
+    /// As [`linear`](Self::linear), with the derivatives of the weights by the coordinate.
+    pub fn linear_slope(&self, coordinate: f32) -> Option<AxisTaps<2>> {
+        let slope = self.scale() * self.padded_slope(self.unnormalized(coordinate));
+        let [low, high] = self.linear(coordinate)?;
+        Some([(low.0, -slope), (high.0, slope)])
+    }
+
+    /// As [`cubic`](Self::cubic), with the derivatives of the weights by the coordinate.
+    pub fn cubic_slope(&self, coordinate: f32) -> Option<AxisTaps<4>> {
+        let taps = self.cubic(coordinate)?;
+        let x = self.unnormalized(coordinate);
+        let slopes = cubic_slopes(x - x.floor());
+        Some(std::array::from_fn(|i| (taps[i].0, slopes[i] * self.scale())))
+    }
 }
 
 /// Weights of the four neighbours of a point that is `t` beyond the second one.
@@ -179,6 +218,14 @@ fn cubic_weights(t: f64) -> [f64; 4] {
     let near = |x: f64| ((A + 2.0) * x - (A + 3.0)) * x * x + 1.0;
     let far = |x: f64| ((A * x - 5.0 * A) * x + 8.0 * A) * x - 4.0 * A;
     [far(t + 1.0), near(t), near(1.0 - t), far(2.0 - t)]
+}
+
+/// The derivatives of [`cubic_weights`].
+fn cubic_slopes(t: f64) -> [f64; 4] {
+    const A: f64 = -0.75;
+    let near = |x: f64| (3.0 * (A + 2.0) * x - 2.0 * (A + 3.0)) * x;
+    let far = |x: f64| (3.0 * A * x - 10.0 * A) * x + 8.0 * A;
+    [far(t + 1.0), near(t), -near(1.0 - t), -far(2.0 - t)]
 }
 
 #[cfg(test)]

@@ -38,42 +38,77 @@ pub(crate) struct Sampling {
 
 /// Writes every pixel of the result.
 pub(crate) fn grid_sample<E: Float>(operands: SpatialOperands<'_, E>, grid: Grid<'_>, sampling: Sampling) {
+    let size = operands.src_view.spatial;
+    with_samples(size, grid, sampling, None, WritePixels(operands));
+}
+
+/// What is done with the samples of all result pixels: `sample([n, d, h, w])` is that of one.
+pub(crate) trait SampleUse {
+    type Out;
+    fn run<const K: usize>(self, sample: impl Fn([usize; 4]) -> Sample<K> + Sync) -> Self::Out;
+}
+
+struct WritePixels<'a, E>(SpatialOperands<'a, E>);
+
+impl<E: Float> SampleUse for WritePixels<'_, E> {
+    type Out = ();
+    fn run<const K: usize>(self, sample: impl Fn([usize; 4]) -> Sample<K> + Sync) {
+        run(self.0, sample);
+    }
+}
+
+/// Runs `of` with the samples of a source of these sizes. With `slope`, weights are replaced by their derivatives by this
+/// coordinate of the grid; coordinate 0 is that of W.
+pub(crate) fn with_samples<U: SampleUse>(
+    size: [usize; 3],
+    grid: Grid<'_>,
+    sampling: Sampling,
+    slope: Option<usize>,
+    of: U,
+) -> U::Out {
     let Sampling { mode, padding, align_corners, is_volume } = sampling;
-    let axes = operands.src_view.spatial.map(|size| GridAxis { size, padding, align_corners, is_volume });
+    let axes = size.map(|size| GridAxis { size, padding, align_corners, is_volume });
     let [d, h, w] = axes;
     let point = |at: [usize; 4], i: usize| grid.coordinate(at, i);
+    let nearest = |axis: GridAxis, at, i| {
+        // The pixel that is taken does not change with the coordinate, or it jumps.
+        [(axis.nearest(point(at, i)), if slope == Some(i) { 0.0 } else { 1.0 })]
+    };
+    let linear = |axis: GridAxis, at, i| match slope == Some(i) {
+        true => axis.linear_slope(point(at, i)),
+        false => axis.linear(point(at, i)),
+    };
+    let cubic = |axis: GridAxis, at, i| match slope == Some(i) {
+        true => axis.cubic_slope(point(at, i)),
+        false => axis.cubic(point(at, i)),
+    };
     match (mode, is_volume) {
-        (GridMode::Nearest, false) => run::<E, 1>(operands, |at| {
-            Sample::product([[(h.nearest(point(at, 1)), 1.0)], [(w.nearest(point(at, 0)), 1.0)]], axes)
-        }),
-        (GridMode::Nearest, true) => run::<E, 1>(operands, |at| {
-            let [z, y, x] = [d.nearest(point(at, 2)), h.nearest(point(at, 1)), w.nearest(point(at, 0))];
-            Sample::product_of_volume([[(z, 1.0)], [(y, 1.0)], [(x, 1.0)]], axes)
-        }),
-        (GridMode::Bilinear, false) => {
-            run::<E, 4>(operands, |at| match (h.linear(point(at, 1)), w.linear(point(at, 0))) {
-                (Some(y), Some(x)) => Sample::product([y, x], axes),
-                _ => Sample::NAN,
-            })
+        (GridMode::Nearest, false) => {
+            of.run::<1>(|at| Sample::product([nearest(h, at, 1), nearest(w, at, 0)], axes))
         }
-        (GridMode::Bilinear, true) => run::<E, 8>(operands, |at| {
-            match (d.linear(point(at, 2)), h.linear(point(at, 1)), w.linear(point(at, 0))) {
+        (GridMode::Nearest, true) => of.run::<1>(|at| {
+            Sample::product_of_volume([nearest(d, at, 2), nearest(h, at, 1), nearest(w, at, 0)], axes)
+        }),
+        (GridMode::Bilinear, false) => of.run::<4>(|at| match (linear(h, at, 1), linear(w, at, 0)) {
+            (Some(y), Some(x)) => Sample::product([y, x], axes),
+            _ => Sample::NAN,
+        }),
+        (GridMode::Bilinear, true) => {
+            of.run::<8>(|at| match (linear(d, at, 2), linear(h, at, 1), linear(w, at, 0)) {
                 (Some(z), Some(y), Some(x)) => Sample::product_of_volume([z, y, x], axes),
                 _ => Sample::NAN,
-            }
-        }),
-        (GridMode::Bicubic, _) => {
-            run::<E, 16>(operands, |at| match (h.cubic(point(at, 1)), w.cubic(point(at, 0))) {
-                (Some(y), Some(x)) => Sample::product([y, x], axes),
-                _ => Sample::NAN,
             })
         }
+        (GridMode::Bicubic, _) => of.run::<16>(|at| match (cubic(h, at, 1), cubic(w, at, 0)) {
+            (Some(y), Some(x)) => Sample::product([y, x], axes),
+            _ => Sample::NAN,
+        }),
     }
 }
 
 /// What one result pixel is made of: at most `K` source pixels with their weights.
 #[derive(Clone, Copy)]
-struct Sample<const K: usize> {
+pub(crate) struct Sample<const K: usize> {
     taps: [Tap; K],
     count: usize,
     /// The result is NaN, whatever the source holds.
@@ -82,13 +117,13 @@ struct Sample<const K: usize> {
 
 /// One source pixel, counted over D, H and W, and its weight.
 #[derive(Clone, Copy)]
-struct Tap {
-    pixel: usize,
-    weight: f32,
+pub(crate) struct Tap {
+    pub pixel: usize,
+    pub weight: f32,
 }
 
 impl<const K: usize> Sample<K> {
-    const EMPTY: Self = Sample { taps: [Tap { pixel: 0, weight: 0.0 }; K], count: 0, is_nan: false };
+    pub const EMPTY: Self = Sample { taps: [Tap { pixel: 0, weight: 0.0 }; K], count: 0, is_nan: false };
     const NAN: Self = Sample { is_nan: true, ..Self::EMPTY };
 
     /// The products of the taps along H and W. Pixels outside the source are left out.
@@ -128,7 +163,7 @@ impl<const K: usize> Sample<K> {
     }
 
     #[inline(always)]
-    fn taps(&self) -> &[Tap] {
+    pub fn taps(&self) -> &[Tap] {
         &self.taps[..self.count]
     }
 }

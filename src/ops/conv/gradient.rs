@@ -1,4 +1,4 @@
-//! The gradients of a convolution by its source, weights and bias.
+//! The gradients of a convolution, transposed or not, by its source, weights and bias.
 
 use crate::elementwise;
 use crate::error::{Error, Result, Unsupported, fail};
@@ -13,6 +13,7 @@ use crate::op::call::Outputs;
 use crate::op::params::Params;
 use crate::op::{Arg, Backward, Gradients};
 use crate::ops::reduce;
+use crate::ops::shape::pad::{PadMode, pad};
 use crate::post_ops::PostOps;
 use crate::tensor::any::{Operand, Tensor, TensorRef};
 use crate::tensor::blocked::BlockedTensor;
@@ -22,9 +23,9 @@ use crate::weights_kind::WeightsKind;
 
 /// The gradients of source, weights and bias.
 ///
-/// That of the source is the transposed convolution of the incoming gradient with the same weights. Blocked weights have their two
-/// channel axes exchanged for it, which the ledger has as one packing. That of the weights is computed in
-/// [`conv_weights`], that of the bias is a sum in f64.
+/// That of the source is the transposed convolution of the incoming gradient with the same weights; that of a transposed
+/// convolution's source is the convolution. Blocked weights have their two channel axes exchanged for it, which the ledger has as one
+/// packing. That of the weights is computed in [`conv_weights`], that of the bias is a sum in f64.
 pub(super) fn gradient(call: &Backward<'_>) -> Result<Gradients> {
     let args = &call.args;
     let params = ConvParams::read(args)?;
@@ -38,10 +39,17 @@ pub(super) fn gradient(call: &Backward<'_>) -> Result<Gradients> {
             "call the post-ops as ops of their own"
         );
     }
-    let spatial = kind_of(args.op()).0;
+    let (spatial, transposed) = kind_of(args.op());
     let (x, w, diff) = (args.tensor(0)?, args.tensor(1)?, call.diff()?);
-    let numbers = params.numbers(args.op(), spatial, false)?;
-    let g = ConvGeometry::new(args.op(), spatial, x.dims(), w.dims(), None, &numbers)?;
+    let numbers = params.numbers(args.op(), spatial, transposed)?;
+    let mut dims = w.dims().to_vec();
+    if transposed && matches!(w, TensorRef::Strided(_)) && dims.len() == spatial + 2 {
+        // Input channels first, of all groups.
+        dims[0] /= params.groups.max(1);
+        dims.swap(0, 1);
+        dims.splice(0..0, (params.groups > 1).then_some(params.groups));
+    }
+    let g = ConvGeometry::new(args.op(), spatial, x.dims(), &dims, None, &numbers)?;
     call.each(|i| match i {
         0 => by_source(call, &g, &params, w, diff),
         1 => by_weights(call, &g, x, w, diff),
@@ -56,27 +64,45 @@ fn by_source(
     w: TensorRef<'_>,
     diff: TensorRef<'_>,
 ) -> Result<Tensor> {
-    // What the stride left over of the padded source.
     let spatial = g.input.len();
-    let rest = |axis: usize| {
-        let padded = g.input[axis] + g.pad_begin[axis] + g.pad_end[axis];
-        (padded - (g.dilation[axis] * (g.kernel[axis] - 1) + 1)) % g.stride[axis]
-    };
-    let output_padding = (0..spatial).map(rest).to_dims();
-    let params = ConvParams {
-        post_ops: PostOps::default(),
-        algorithm: Algorithm::Direct,
-        output_padding,
-        ..params.clone()
-    };
+    let reach = |axis: usize| g.dilation[axis] * (g.kernel[axis] - 1) + 1;
+    let mut params =
+        ConvParams { post_ops: PostOps::default(), algorithm: Algorithm::Direct, ..params.clone() };
+    let mut diff = diff.to_tensor();
+    if g.transposed {
+        // The padding with which a convolution reads each result pixel and gives the size of the source. It is less at the end
+        // where the result was padded; what no pixel of the source reached is cut off.
+        let read = |axis: usize| (g.input[axis] - 1) * g.stride[axis] + reach(axis);
+        let end = |axis: usize| read(axis) as i64 - (g.output[axis] + g.pad_begin[axis]) as i64;
+        if (0..spatial).any(|axis| end(axis) < 0) {
+            let cut: Vec<i64> = (0..spatial).rev().flat_map(|axis| [0, end(axis).min(0)]).collect();
+            diff = pad(&diff, &cut, PadMode::Constant(0.0))?;
+        }
+        let ends = (0..spatial).map(|axis| end(axis).max(0) as usize);
+        params.padding = g.pad_begin.iter().copied().chain(ends).to_dims();
+        params.output_padding = Dims::filled(0, 1);
+    } else {
+        // What the stride left over of the padded source.
+        let rest = |axis: usize| {
+            let padded = g.input[axis] + g.pad_begin[axis] + g.pad_end[axis];
+            (padded - reach(axis)) % g.stride[axis]
+        };
+        params.output_padding = (0..spatial).map(rest).to_dims();
+    }
     let w = match w {
         TensorRef::Strided(w) if w.rank() == spatial + 3 => w.transpose(1, 2)?.into(),
         TensorRef::Blocked(w) => exchanged(call, g, w)?.into(),
         _ => w.to_tensor(),
     };
-    let tensors =
-        [Arg::Tensor(diff), Arg::Tensor(w.tensor_ref()), Arg::Absent, Arg::Absent, Arg::Tensors(&[])];
-    match super::op_of(spatial, true).call(ArgList::of(&tensors, &params).as_slice())? {
+    let tensors = [
+        Arg::Tensor(diff.tensor_ref()),
+        Arg::Tensor(w.tensor_ref()),
+        Arg::Absent,
+        Arg::Absent,
+        Arg::Tensors(&[]),
+    ];
+    let other = super::op_of(spatial, !g.transposed);
+    match other.call(&ArgList::of(&tensors, &params).as_slice()[..other.schema().args.len()])? {
         Outputs::One(made) => Ok(made),
         Outputs::Many(_) => Err(call.args.unsupported(Unsupported::NoImplementation, None)),
     }
@@ -128,12 +154,33 @@ fn by_weights(
 ) -> Result<Tensor> {
     let op = call.args.op();
     let block = if let TensorRef::Blocked(x) = x { x.layout().block_of(1) } else { 16 };
-    let (x, diff) = (View::of(op, x)?, View::of(op, diff)?);
+    let (mut x, mut diff) = (View::of(op, x)?, View::of(op, diff)?);
+    // A transposed convolution reads as the convolution that goes from its result to its source.
+    let back = ConvGeometry {
+        transposed: false,
+        c: g.o,
+        o: g.c,
+        input: g.output,
+        output: g.input,
+        output_padding: Dims::filled(0, g.input.len()),
+        ..*g
+    };
+    let g = if g.transposed { &back } else { g };
+    if std::ptr::eq(g, &back) {
+        std::mem::swap(&mut x, &mut diff);
+    }
     let sums = match block {
         8 => conv_weights::weights::<8>(g, &x, &diff)?,
         _ => conv_weights::weights::<16>(g, &x, &diff)?,
     };
-    let plain = StridedTensor::from_slice(&sums, w.dims())?;
+    let axis = usize::from(w.dims().len() == g.input.len() + 3);
+    let is_turned = std::ptr::eq(g, &back) && (axis == 1 || matches!(w, TensorRef::Blocked(_)));
+    let mut dims = Dims::from_slice(w.dims());
+    if is_turned {
+        dims.swap(axis, axis + 1);
+    }
+    let plain = StridedTensor::from_slice(&sums, &dims)?;
+    let plain = if is_turned { plain.transpose(axis, axis + 1)? } else { plain };
     match w {
         TensorRef::Blocked(w) => {
             let mut made = BlockedTensor::for_result(op, w.dims(), w.layout(), w.dtype())?;
@@ -142,7 +189,7 @@ fn by_weights(
             reorder::strided_to_blocked(size_of::<f32>(), plain.bytes(), dims, strides, w.layout(), to);
             Ok(made.into())
         }
-        TensorRef::Strided(w) if !w.is_contiguous(MemoryFormat::Contiguous) => {
+        TensorRef::Strided(w) if is_turned || !w.is_contiguous(MemoryFormat::Contiguous) => {
             let mut made = FormatRule::Like.empty_result(op, &[w], w.dims(), w.dtype())?;
             elementwise::copy_into(op, &mut made, &plain)?;
             Ok(made.into())

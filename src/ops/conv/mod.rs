@@ -107,9 +107,9 @@ static ALL: [Op; 6] = [
     conv(&SCHEMAS[0]),
     conv(&SCHEMAS[1]),
     conv(&SCHEMAS[2]),
-    conv_transpose(&SCHEMAS[3]),
-    conv_transpose(&SCHEMAS[4]),
-    conv_transpose(&SCHEMAS[5]),
+    conv(&SCHEMAS[3]),
+    conv(&SCHEMAS[4]),
+    conv(&SCHEMAS[5]),
 ];
 
 /// One of each engine for each key: each asks the engine's ways to compute in their order. oneDNN's are asked first, in a build
@@ -125,7 +125,6 @@ const IMPLEMENTATIONS: &[Implementation] = &[
     (DispatchKey::BLOCKED, ONEDNN_BF16),
     (DispatchKey::STRIDED, RUST),
     (DispatchKey::BLOCKED, RUST),
-    // Last, so that transposed convolutions can leave it out.
     (DispatchKey::STRIDED, GRADIENT),
     (DispatchKey::BLOCKED, GRADIENT),
 ];
@@ -148,11 +147,6 @@ const fn kernel(run: &'static KernelFn) -> Kernel {
 
 const fn conv(schema: &'static Schema) -> Op {
     Op::new(schema).with(IMPLEMENTATIONS)
-}
-
-/// A transposed convolution, which has no gradient yet.
-const fn conv_transpose(schema: &'static Schema) -> Op {
-    Op::new(schema).with(IMPLEMENTATIONS.split_at(IMPLEMENTATIONS.len() - 2).0)
 }
 
 pub(super) const OPS: &[&Op] = &[&ALL[0], &ALL[1], &ALL[2], &ALL[3], &ALL[4], &ALL[5]];

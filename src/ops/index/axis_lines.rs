@@ -5,6 +5,7 @@ use crate::kernels::lanes::for_each_chunk;
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
 use crate::op::Args;
+use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
 
 /// Runs `work` on the lines of `x`, and records it in the ledger.
@@ -49,6 +50,20 @@ impl AxisLines {
         })
     }
 
+    /// The offset of the line that is at the position of line `i` of `other`, or `None` if it is beyond these lines.
+    fn offset_at(&self, other: &AxisLines, i: usize) -> Option<usize> {
+        let (mut rest, mut offset) = (i, 0);
+        for (axis, &d) in other.outer_dims.iter().enumerate().rev() {
+            let index = rest % d;
+            rest /= d;
+            if index >= self.outer_dims[axis] {
+                return None;
+            }
+            offset += index * self.outer_strides[axis];
+        }
+        Some(offset)
+    }
+
     /// A contiguous tensor with one line of `length` elements for each of these lines. `f(i, line)` writes line `i`; the
     /// threads share the lines. The axis of the lines is the last.
     pub fn map<E: crate::Element>(
@@ -87,4 +102,29 @@ pub(crate) fn copy_lines(
     let last = lines.rank() - 1;
     let order: Vec<usize> = (0..last).take(axis).chain([last]).chain(axis..last).collect();
     crate::elementwise::copy_into(op, dst, &lines.permute(&order)?)
+}
+
+/// The gradient of a selection along `axis` of `x`: each element of `diff` is added where `index`, of the same sizes, says that it
+/// came from. The indices are those of `x`.
+pub(crate) fn add_at_indices(
+    op: &'static str,
+    x: &StridedTensor,
+    axis: usize,
+    index: &StridedTensor,
+    diff: &StridedTensor,
+) -> Result<StridedTensor> {
+    let [x_lines, indices_of, diffs_of] = [x, index, diff].map(|t| AxisLines::new(t, axis));
+    let (indices, diffs) = (index.data::<i32>(), diff.data::<f32>());
+    let sums = x_lines.map(op, x_lines.length, |i, line: &mut [f32]| {
+        line.fill(0.0);
+        let places = indices_of.offset_at(&x_lines, i).zip(diffs_of.offset_at(&x_lines, i));
+        let Some((index_at, diff_at)) = places else { return };
+        for j in 0..indices_of.length {
+            let at = indices[index_at + j * indices_of.stride] as usize;
+            line[at] += diffs[diff_at + j * diffs_of.stride];
+        }
+    })?;
+    let mut made = FormatRule::Like.empty_result(op, &[x], x.dims(), x.dtype())?;
+    copy_lines(op, &sums, axis, &mut made)?;
+    Ok(made)
 }

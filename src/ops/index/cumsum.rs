@@ -4,8 +4,9 @@ use crate::error::Result;
 use crate::int::{Int, Scalars};
 use crate::op::params::{Axis, Params, params, with_params};
 use crate::op::schema::{data, required_axis};
-use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::index::axis_lines::{self, AxisLines, copy_lines};
+use crate::ops::shape::flip::flip;
 use crate::tensor::any::Operand;
 use crate::tensor::result_format::FormatRule;
 
@@ -17,8 +18,8 @@ params! {
 }
 
 const ARGS: &[ArgSpec] = &with_params::<2>(&[data("x").f32()], Cumsum::SPECS);
-static CUMSUM: Op =
-    Op::new(&Schema::new("cumsum", ARGS).dst_like_x()).with(&Kernel::rust(&run).needing_dense().on_strided());
+static CUMSUM: Op = Op::new(&Schema::new("cumsum", ARGS).dst_like_x())
+    .with(&Kernel::rust(&run).needing_dense().on_strided_with(&gradient));
 
 pub(crate) const OPS: &[&Op] = &[&CUMSUM];
 
@@ -57,4 +58,12 @@ fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
         let sums = lines.map(op, lines.length, running_sums)?;
         copy_lines(op, &sums, axis, dst)
     })?)
+}
+
+/// The running sum of the incoming gradient from the end.
+fn gradient(call: &Backward<'_>) -> Result<Gradients> {
+    let axis = Cumsum::read(&call.args)?.axis;
+    let axis = axis.among(call.args.op(), call.args.tensor(0)?.dims().len(), Scalars::HaveOneAxis)?;
+    let diff = call.diff()?.to_tensor();
+    call.each(|_| flip(&cumsum(&flip(&diff, &[axis])?, axis)?, &[axis]))
 }

@@ -8,9 +8,9 @@ use crate::kernels::axis_map::AxisMap;
 use crate::layout::memory_format::check_extent;
 use crate::op::params::{Axis, Params, params, with_params};
 use crate::op::schema::{Ranks, data, param, required_axis};
-use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::EACH_DTYPE;
-use crate::ops::index::axis_lines::{self, AxisLines, axis_size, copy_lines};
+use crate::ops::index::axis_lines::{self, AxisLines, add_at_indices, axis_size, copy_lines};
 use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
@@ -30,14 +30,14 @@ const GATHER_ARGS: &[ArgSpec] = &with_params::<3>(
     &[data("x").f32(), data("index").with_fixed_dtypes(INDICES, INDICES_RULE).with_ranks(RANK_OF_X)],
     Gather::SPECS,
 );
-static GATHER: Op =
-    Op::new(&Schema::new("gather", GATHER_ARGS).dst_like_x()).with(&Kernel::rust(&run_gather).on_strided());
+static GATHER: Op = Op::new(&Schema::new("gather", GATHER_ARGS).dst_like_x())
+    .with(&Kernel::rust(&run_gather).on_strided_with(&gather_gradient));
 const INDEX_SELECT_ARGS: &[ArgSpec] = &with_params::<3>(
     &[data("x").any_dtype(), param("index").with_fixed_dtypes(INDICES, INDICES_RULE)],
     Gather::SPECS,
 );
 static INDEX_SELECT: Op = Op::new(&Schema::new("index_select", INDEX_SELECT_ARGS).dst_like_x())
-    .with(&Kernel::rust(&run_index_select).with_dtypes(EACH_DTYPE).on_strided());
+    .with(&Kernel::rust(&run_index_select).with_dtypes(EACH_DTYPE).on_strided_with(&index_select_gradient));
 
 pub(crate) const OPS: &[&Op] = &[&GATHER, &INDEX_SELECT];
 
@@ -93,7 +93,7 @@ pub fn index_select<T: Operand>(x: &T, axis: impl Int, index: &StridedTensor) ->
 }
 
 /// `OutOfBounds` for an index that is negative or past the size.
-fn check_indices(op: &'static str, index: &StridedTensor, axis: usize, size: usize) -> Result<()> {
+pub(super) fn check_indices(op: &'static str, index: &StridedTensor, axis: usize, size: usize) -> Result<()> {
     if let Some(bad) = index.to_vec::<i32>()?.into_iter().find(|&i| i < 0 || i as usize >= size) {
         let rule = format!("axis {axis} of x has size {size}");
         let remedy = match size {
@@ -152,4 +152,31 @@ fn run_index_select(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult 
         *map = Some(AxisMap::List(&list));
     }
     axis_copy::run(args, results, &maps, 0.0, FormatRule::Contiguous)
+}
+
+/// The gradient of a selection; that of the indices is none. `index_of` gives them in the sizes of the result.
+fn gradient(
+    call: &Backward<'_>,
+    index_of: impl Fn(usize, &StridedTensor) -> Result<StridedTensor>,
+) -> Result<Gradients> {
+    let (op, x, index) = (call.args.op(), call.args.strided(0)?, call.args.strided(1)?);
+    let TensorRef::Strided(diff) = call.diff()? else { unreachable!("it has the key of the operand") };
+    let axis = Gather::read(&call.args)?.axis.among(op, x.rank(), Scalars::HaveOneAxis)?;
+    check_indices(op, index, axis, axis_size(x.dims(), axis))?;
+    let made = call.wants(0).then(|| add_at_indices(op, x, axis, &index_of(axis, diff)?, diff));
+    Ok(vec![made.transpose()?.map(Into::into)])
+}
+
+fn gather_gradient(call: &Backward<'_>) -> Result<Gradients> {
+    gradient(call, |_, _| Ok(call.args.strided(1)?.clone()))
+}
+
+fn index_select_gradient(call: &Backward<'_>) -> Result<Gradients> {
+    gradient(call, |axis, diff| {
+        let mut dims = vec![1; diff.rank()];
+        if let Some(size) = dims.get_mut(axis) {
+            *size = diff.dims()[axis];
+        }
+        call.args.strided(1)?.reshape(&dims)?.expand(diff.dims())
+    })
 }

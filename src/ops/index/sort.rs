@@ -3,12 +3,14 @@
 use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::int::{Int, Scalars};
+use crate::kernels::gradient::map::zeros_like;
 use crate::memory::try_with_capacity;
 use crate::op::params::{Axis, Params, params, with_params};
 use crate::op::schema::{OutputSpec, data, flag, output_like, output_of, required_axis, required_int};
-use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
-use crate::ops::index::axis_lines::{self, AxisLines, axis_size, copy_lines};
-use crate::tensor::any::{Operand, TensorMut};
+use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
+use crate::ops::index::axis_lines::{self, AxisLines, add_at_indices, axis_size, copy_lines};
+use crate::ops::index::gather::check_indices;
+use crate::tensor::any::{Operand, TensorMut, TensorRef};
 use crate::tensor::result_format::FormatRule;
 
 /// The longest line, in elements, whose sort keys are kept on the stack.
@@ -34,10 +36,10 @@ params! {
 const OUTPUTS: &[OutputSpec] = &[output_like("values", "x"), output_of("indices", DType::S32)];
 const SORT_ARGS: &[ArgSpec] = &with_params::<3>(&[data("x").f32()], Sort::SPECS);
 static SORT: Op = Op::new(&Schema::new("sort", SORT_ARGS).with_outputs(OUTPUTS))
-    .with(&Kernel::rust(&run_sort).on_strided());
+    .with(&Kernel::rust(&run_sort).on_strided_with(&|call| gradient(call, Sort::read(&call.args)?.axis)));
 const TOPK_ARGS: &[ArgSpec] = &with_params::<4>(&[data("x").f32()], TopK::SPECS);
 static TOPK: Op = Op::new(&Schema::new("topk", TOPK_ARGS).with_outputs(OUTPUTS))
-    .with(&Kernel::rust(&run_topk).on_strided());
+    .with(&Kernel::rust(&run_topk).on_strided_with(&|call| gradient(call, TopK::read(&call.args)?.axis)));
 
 pub(crate) const OPS: &[&Op] = &[&SORT, &TOPK];
 
@@ -195,4 +197,16 @@ fn sort_lines(
         copy_lines(op, &value_lines, axis, values)?;
         copy_lines(op, &index_lines, axis, indices)
     })?)
+}
+
+/// The gradients of the values, where their indices say. Those of indices count for nothing.
+fn gradient(call: &Backward<'_>, axis: Axis) -> Result<Gradients> {
+    let (op, x) = (call.args.op(), call.args.strided(0)?);
+    let axis = axis.among(op, x.rank(), Scalars::HaveOneAxis)?;
+    let TensorRef::Strided(index) = call.results[1] else { unreachable!("it has the key of the operand") };
+    check_indices(op, index, axis, axis_size(x.dims(), axis))?;
+    call.each(|_| match call.diffs[0] {
+        Some(TensorRef::Strided(diff)) => Ok(add_at_indices(op, x, axis, index, diff)?.into()),
+        _ => zeros_like(op, x.tensor_ref()),
+    })
 }

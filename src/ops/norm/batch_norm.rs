@@ -7,6 +7,7 @@ use half::bf16;
 use crate::dtype::{DType, Float};
 use crate::elementwise;
 use crate::error::{Result, fail};
+use crate::kernels::gradient::planes::Dense;
 use crate::kernels::lanes::Lanes;
 use crate::kernels::same_shape::strided_lanes;
 use crate::kernels::scale::{ChannelScale, ChannelScales};
@@ -14,8 +15,9 @@ use crate::memory::{try_collect, try_with_capacity};
 use crate::op::lookup::OF_ONE;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, float, optional_param, param};
-use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::norm::args::{ACTIVATION_RANKS, channels_of, optional_param_arg, param_values_or};
+use crate::ops::norm::gradient::{Statistics, of_sets};
 use crate::tensor::any::{Operand, TensorRef, check_f32};
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::result_format::FormatRule;
@@ -64,7 +66,7 @@ const TENSORS: &[ArgSpec] = &[
 ];
 const ARGS: &[ArgSpec] = &with_params::<6>(TENSORS, BatchNormOptions::SPECS);
 static BATCH_NORM: Op = Op::new(&Schema::new("batch_norm", ARGS).dst_like_x())
-    .with(&Kernel::rust(&run).with_dtypes(OF_ONE).needing_dense().on_both());
+    .with(&Kernel::rust(&run).with_dtypes(OF_ONE).needing_dense().on_both_with(&gradient));
 
 pub(crate) const OPS: &[&Op] = &[&BATCH_NORM];
 
@@ -114,13 +116,7 @@ pub fn batch_norm<T: Operand>(x: &T, params: &BatchNorm<'_>) -> Result<T> {
 fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let op = args.op();
     let channels = channels_of(op, args.tensor(0)?)?;
-    let params = BatchNorm {
-        mean: args.strided(1)?,
-        var: args.strided(2)?,
-        weight: args.optional_strided(3)?,
-        bias: args.optional_strided(4)?,
-        eps: BatchNormOptions::read(args)?.eps,
-    };
+    let params = params_of(args)?;
     let v = params.values(op, channels)?;
     let scale_of =
         |c: usize| ChannelScale::new(f64::from(v.mean[c]), v.inverse_deviation[c], v.weight[c], v.bias[c]);
@@ -259,4 +255,36 @@ fn scale_elementwise<E: Float>(
     let center = elementwise::map2(op, x, &vector(|s| s.center)?, |x: E, c: f32| x.widen() - c)?;
     let (scale, shift) = (vector(|s| s.scale)?, vector(|s| s.shift)?);
     elementwise::map3_into(op, dst, &center, &scale, &shift, |x: f32, s: f32, t: f32| E::rounded(x * s + t))
+}
+
+fn params_of<'a>(args: &Args<'a>) -> Result<BatchNorm<'a>> {
+    Ok(BatchNorm {
+        mean: args.strided(1)?,
+        var: args.strided(2)?,
+        weight: args.optional_strided(3)?,
+        bias: args.optional_strided(4)?,
+        eps: BatchNormOptions::read(args)?.eps,
+    })
+}
+
+/// The gradients of `x`, weight and bias, and those of the given statistics.
+fn gradient(call: &Backward<'_>) -> Result<Gradients> {
+    let op = call.args.op();
+    let params = params_of(&call.args)?;
+    let v = params.values(op, channels_of(op, call.args.tensor(0)?)?)?;
+    let given = |c: usize| Statistics {
+        mean: v.mean[c].into(),
+        inverse: v.inverse_deviation[c],
+        count: f64::INFINITY,
+    };
+    let statistics = |_: &Dense<'_>| try_collect(op, (0..v.mean.len()).map(given));
+    let scale = |c: usize| f64::from(v.weight[c]) * v.inverse_deviation[c];
+    of_sets(call, statistics, |_, c| c, &v.weight)?.by_name(call, |of, name| {
+        let each = |f: &dyn Fn(usize) -> f64| Some((0..v.mean.len()).map(f).collect());
+        match name {
+            "mean" => each(&|c| -scale(c) * of.bias[c]),
+            "var" => each(&|c| -0.5 * scale(c) * v.inverse_deviation[c] * of.weight[c]),
+            _ => None,
+        }
+    })
 }

@@ -4,6 +4,7 @@ use half::bf16;
 
 use crate::dtype::{DType, Float};
 use crate::error::{Result, fail};
+use crate::kernels::gradient::planes::Dense;
 use crate::kernels::lanes::Lanes;
 use crate::kernels::moments::{Moments, moments};
 use crate::kernels::same_shape::strided_lanes;
@@ -14,9 +15,10 @@ use crate::op::args::ArgList;
 use crate::op::lookup::OF_ONE;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{OutputSpec, data, float, optional_param, output_like, param};
-use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::norm::args::{ACTIVATION_RANKS, channels_of, check_eps, optional_param_arg, param_values_or};
 use crate::ops::norm::batch_norm::{scale_blocked, scale_strided};
+use crate::ops::norm::gradient::{self as norm_gradient, Statistics};
 use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
 use crate::tensor::desc::TensorDesc;
 use crate::tensor::result_format::FormatRule;
@@ -85,7 +87,7 @@ const OUTPUTS: &[OutputSpec] = &[
 const ARGS: &[ArgSpec] = &with_params::<7>(TENSORS, BatchNormTrainOptions::SPECS);
 static SCHEMA: Schema = Schema::new("batch_norm_train", ARGS).with_outputs(OUTPUTS);
 static BATCH_NORM_TRAIN: Op =
-    Op::new(&SCHEMA).with(&Kernel::rust(&run).with_dtypes(OF_ONE).needing_dense().on_both());
+    Op::new(&SCHEMA).with(&Kernel::rust(&run).with_dtypes(OF_ONE).needing_dense().on_both_with(&gradient));
 
 pub(crate) const OPS: &[&Op] = &[&BATCH_NORM_TRAIN];
 
@@ -232,4 +234,20 @@ fn channel_moments<E: Float>(args: &Args<'_>, channels: usize) -> Result<Vec<Mom
             merged_moments(Lanes::of_blocked(op, x)?, x.data())
         }
     }
+}
+
+/// The gradients of `x`, weight and bias. The running statistics have none: nothing is differentiated by them.
+fn gradient(call: &Backward<'_>) -> Result<Gradients> {
+    let op = call.args.op();
+    let channels = channels_of(op, call.args.tensor(0)?)?;
+    let weight = param_values_or(op, "weight", call.args.optional_strided(3)?, channels, 1.0)?;
+    let eps = check_eps(op, BatchNormTrainOptions::read(&call.args)?.eps)?;
+    let statistics = |dense: &Dense<'_>| {
+        let mut merged = try_filled(op, channels, Moments::default())?;
+        for image in norm_gradient::channel_moments(op, dense)? {
+            merged.iter_mut().zip(image).for_each(|(a, b)| *a = a.merge(b));
+        }
+        Ok(merged.iter().map(|m| Statistics::of(m, eps)).collect())
+    };
+    norm_gradient::of_sets(call, statistics, |_, c| c, &weight)?.by_name(call, |_, _| None)
 }

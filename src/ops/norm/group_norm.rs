@@ -5,6 +5,7 @@ use half::bf16;
 
 use crate::dtype::{DType, Float};
 use crate::error::{Result, fail};
+use crate::kernels::gradient::planes::Dense;
 use crate::kernels::moments::{Moments, moments};
 use crate::kernels::same_shape::OperandAndResult;
 use crate::kernels::scale::{ChannelScale, ChannelScales};
@@ -12,10 +13,11 @@ use crate::memory::try_with_capacity;
 use crate::op::lookup::OF_ONE;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, float, optional_param, required_int};
-use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::norm::args::{
     ACTIVATION_RANKS, channels_of, check_eps, optional_param_arg, or_filled, param_values,
 };
+use crate::ops::norm::gradient::{self as norm_gradient, Statistics};
 use crate::tensor::any::Operand;
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
@@ -60,10 +62,15 @@ const TENSORS: &[ArgSpec] = &[
 ];
 const GROUP_NORM_ARGS: &[ArgSpec] = &with_params::<5>(TENSORS, GroupNormOptions::SPECS);
 const INSTANCE_NORM_ARGS: &[ArgSpec] = &with_params::<4>(TENSORS, InstanceNormOptions::SPECS);
-static GROUP_NORM: Op = Op::new(&Schema::new("group_norm", GROUP_NORM_ARGS).dst_like_x())
-    .with(&Kernel::rust(&run_group_norm).with_dtypes(OF_ONE).needing_dense().on_both());
-static INSTANCE_NORM: Op = Op::new(&Schema::new("instance_norm", INSTANCE_NORM_ARGS).dst_like_x())
-    .with(&Kernel::rust(&run_instance_norm).with_dtypes(OF_ONE).needing_dense().on_both());
+static GROUP_NORM: Op = Op::new(&Schema::new("group_norm", GROUP_NORM_ARGS).dst_like_x()).with(
+    &Kernel::rust(&run_group_norm).with_dtypes(OF_ONE).needing_dense().on_both_with(&group_norm_gradient),
+);
+static INSTANCE_NORM: Op = Op::new(&Schema::new("instance_norm", INSTANCE_NORM_ARGS).dst_like_x()).with(
+    &Kernel::rust(&run_instance_norm)
+        .with_dtypes(OF_ONE)
+        .needing_dense()
+        .on_both_with(&instance_norm_gradient),
+);
 
 pub(crate) const OPS: &[&Op] = &[&GROUP_NORM, &INSTANCE_NORM];
 
@@ -223,4 +230,32 @@ fn normalise_elements<E: Float>(
             Ok(())
         },
     )
+}
+
+fn group_norm_gradient(call: &Backward<'_>) -> Result<Gradients> {
+    let GroupNormOptions { eps, groups } = GroupNormOptions::read(&call.args)?;
+    gradient(call, call.args.tensor(0)?.dims()[1] / groups, eps)
+}
+
+fn instance_norm_gradient(call: &Backward<'_>) -> Result<Gradients> {
+    gradient(call, 1, InstanceNormOptions::read(&call.args)?.eps)
+}
+
+/// The gradients of `x`, weight and bias.
+fn gradient(call: &Backward<'_>, group_size: usize, eps: f64) -> Result<Gradients> {
+    let op = call.args.op();
+    let channels = call.args.tensor(0)?.dims()[1];
+    let weight = param_values(op, "weight", call.args.optional_strided(1)?, channels)?;
+    let weight = or_filled(op, weight, channels, 1.0)?;
+    let statistics = |dense: &Dense<'_>| {
+        let mut all = Vec::new();
+        for image in norm_gradient::channel_moments(op, dense)? {
+            let merged = |group: &[Moments]| group.iter().fold(Moments::default(), |a, &b| a.merge(b));
+            all.extend(image.chunks_exact(group_size).map(|group| Statistics::of(&merged(group), eps)));
+        }
+        Ok(all)
+    };
+    let groups = channels / group_size;
+    norm_gradient::of_sets(call, statistics, |n, c| n * groups + c / group_size, &weight)?
+        .by_name(call, |_, _| None)
 }

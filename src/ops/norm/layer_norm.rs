@@ -20,6 +20,7 @@ use crate::op::schema::{data, float, optional_param, required_ints};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::norm::args::{check_eps, optional_param_arg, or_filled, param_values};
 use crate::ops::norm::group_norm::NormParams;
+use crate::ops::norm::layer_norm_gradient;
 use crate::simd::{self, Loop};
 use crate::tensor::any::Operand;
 use crate::tensor::result_format::FormatRule;
@@ -27,16 +28,17 @@ use crate::tensor::result_format::FormatRule;
 params! {
     /// The sizes and the number among the arguments of a layer norm.
     pub(crate) struct LayerNormOptions {
-        normalized_shape: Dims => required_ints("normalized_shape"),
-        eps: f64 => float("eps", 1e-5),
+        pub normalized_shape: Dims => required_ints("normalized_shape"),
+        pub eps: f64 => float("eps", 1e-5),
     }
 }
 
 const TENSORS: &[ArgSpec] = &[data("x").f32(), optional_param("weight").f32(), optional_param("bias").f32()];
 const ARGS: &[ArgSpec] = &with_params::<5>(TENSORS, LayerNormOptions::SPECS);
 static SCHEMA: Schema = Schema::new("layer_norm", ARGS).dst_like_x();
-static LAYER_NORM: Op =
-    Op::new(&SCHEMA).with(&Kernel::rust(&run).with_dtypes(OF_ONE).needing_dense().on_both());
+static LAYER_NORM: Op = Op::new(&SCHEMA).with(
+    &Kernel::rust(&run).with_dtypes(OF_ONE).needing_dense().on_both_with(&layer_norm_gradient::gradient),
+);
 
 pub(crate) const OPS: &[&Op] = &[&LAYER_NORM];
 

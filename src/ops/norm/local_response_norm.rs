@@ -5,6 +5,7 @@ use half::bf16;
 use crate::dtype::{DType, Float};
 use crate::error::{Result, fail};
 use crate::kernels::along_axis::{AxisLines, MAX_COLUMNS, ResultColumns, SourceColumns};
+use crate::kernels::gradient::map::{map2, map3};
 use crate::kernels::lanes::Lanes;
 use crate::kernels::lent::PixelTile;
 use crate::kernels::same_shape::OperandAndResult;
@@ -13,10 +14,12 @@ use crate::memory::Failed;
 use crate::op::lookup::OF_ONE;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{Ranks, data, float, required_int};
-use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::norm::args::channels_of;
+use crate::ops::pointwise::binary;
+use crate::ops::shape::pad::{PadMode, pad};
 use crate::simd::{self, Loop};
-use crate::tensor::any::Operand;
+use crate::tensor::any::{Operand, Tensor};
 use crate::tensor::result_format::FormatRule;
 
 params! {
@@ -46,7 +49,7 @@ const ARGS: &[ArgSpec] = &with_params::<5>(
     LocalResponseNorm::SPECS,
 );
 static LOCAL_RESPONSE_NORM: Op = Op::new(&Schema::new("local_response_norm", ARGS).dst_like_x())
-    .with(&Kernel::rust(&run).with_dtypes(OF_ONE).needing_dense().on_both());
+    .with(&Kernel::rust(&run).with_dtypes(OF_ONE).needing_dense().on_both_with(&gradient));
 
 pub(crate) const OPS: &[&Op] = &[&LOCAL_RESPONSE_NORM];
 
@@ -87,26 +90,7 @@ pub fn local_response_norm<T: Operand>(x: &T, params: &LocalResponseNorm) -> Res
 fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, x) = (args.op(), args.tensor(0)?);
     channels_of(op, x)?;
-    let LocalResponseNorm { size, alpha, beta, k } = LocalResponseNorm::read(args)?;
-    if size == 0 {
-        fail!(
-            InvalidArgument,
-            op,
-            "size",
-            "0",
-            "a window has at least one channel",
-            "pass an odd number, 5 for example"
-        );
-    }
-    // No window needs to reach further than all channels.
-    let channels = x.dims()[1];
-    let window = ChannelWindow {
-        before: (size / 2).min(channels),
-        after: ((size - 1) / 2).min(channels),
-        factor: (alpha / size as f64) as f32,
-        k: k as f32,
-        beta: beta as f32,
-    };
+    let window = ChannelWindow::of(args)?;
     let mut tensors = OperandAndResult::new(args, results, FormatRule::Suggested)?;
     let view = tensors.lanes(op)?;
     let name = tensors.layout_name();
@@ -115,6 +99,40 @@ fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
         _ => normalise::<f32>(op, &view, &window, tensors.slices()),
     };
     Ok(crate::kernels::timed(args, "blocktensor:lrn", || name, work)?)
+}
+
+/// The gradient, with `s` the sums of squares times `alpha / size`, plus `k`:
+/// `diff * s^-beta - 2 * alpha / size * beta * x * sum(diff * x * s^(-beta - 1))`, whose sum is over the channels that read `x`.
+fn gradient(call: &Backward<'_>) -> Result<Gradients> {
+    let (op, x, diff) = (call.args.op(), call.args.tensor(0)?, call.diff()?);
+    let ChannelWindow { before, after, factor, k, beta } = ChannelWindow::of(&call.args)?;
+    call.each(|_| {
+        let squares = map2(op, x, (x, x), |x, y| x * y)?;
+        let sums = sum_of_neighbours(&squares, before, after)?;
+        let sums = sums.tensor_ref();
+        let base = move |sum: f32| sum * factor + k;
+        let of_each =
+            map3(op, x, (x, diff, sums), move |x, g, sum| x * g * math::pow(base(sum), -beta - 1.0))?;
+        let read_by = sum_of_neighbours(&of_each, after, before)?;
+        let divided = map2(op, x, (diff, sums), move |g: f32, sum| g * math::pow(base(sum), -beta))?;
+        let scale = 2.0 * factor * beta;
+        let tensors = (divided.tensor_ref(), x, read_by.tensor_ref());
+        map3(op, x, tensors, move |divided, x, read_by| divided - scale * x * read_by)
+    })
+}
+
+/// The sum of each channel with `before` channels before it and `after` after it.
+fn sum_of_neighbours(t: &Tensor, before: usize, after: usize) -> Result<Tensor> {
+    let (rank, channels) = (t.tensor_ref().dims().len(), t.tensor_ref().dims()[1] as i64);
+    let mut sum = t.clone();
+    for shift in -(before as i64)..=after as i64 {
+        if shift != 0 && shift.abs() < channels {
+            let mut padding = vec![0i64; 2 * (rank - 1)];
+            padding[2 * (rank - 2)..].copy_from_slice(&[-shift, shift]);
+            sum = binary::add(&sum, &pad(t, &padding, PadMode::Constant(0.0))?)?;
+        }
+    }
+    Ok(sum)
 }
 
 /// The channels around an element that count in its norm, and the constants of the formula.
@@ -131,6 +149,31 @@ struct ChannelWindow {
 }
 
 impl ChannelWindow {
+    /// The window of a call.
+    fn of(args: &Args<'_>) -> Result<ChannelWindow> {
+        let op = args.op();
+        let LocalResponseNorm { size, alpha, beta, k } = LocalResponseNorm::read(args)?;
+        if size == 0 {
+            fail!(
+                InvalidArgument,
+                op,
+                "size",
+                "0",
+                "a window has at least one channel",
+                "pass an odd number, 5 for example"
+            );
+        }
+        // No window needs to reach further than all channels.
+        let channels = args.tensor(0)?.dims()[1];
+        Ok(ChannelWindow {
+            before: (size / 2).min(channels),
+            after: ((size - 1) / 2).min(channels),
+            factor: (alpha / size as f64) as f32,
+            k: k as f32,
+            beta: beta as f32,
+        })
+    }
+
     /// `(k + factor * sum)^beta`, where `sum` is the sum of the window's squares. `BETA_QUARTERS` is `4 * beta` for the exponents
     /// that need only square roots, which models use, and 0 for any other exponent.
     #[inline(always)]

@@ -3,6 +3,8 @@
 mod args;
 pub(crate) mod batch_norm;
 pub(crate) mod batch_norm_train;
+mod gradient;
 pub(crate) mod group_norm;
 pub(crate) mod layer_norm;
+mod layer_norm_gradient;
 pub(crate) mod local_response_norm;

@@ -44,23 +44,35 @@ pointwise::binary_ops! {
         if i == 0 { Ok(by_a) } else { unary::neg(&super::mul(&by_a, &super::div(a, b)?)?) }
     } }
     /// `a` to the power of `b`, as `torch.pow`.
-    pub fn pow(a, b) -> f32, pub fn pow_into { Inline(math::pow) }
+    pub fn pow(a, b) -> f32, pub fn pow_into { Inline(math::pow) },
+    gradient { |i, a, b, diff| {
+        let of = |f: fn(f32, f32, f32) -> f32| pointwise::gradient::map_of_two("pow", (a, b, diff), f);
+        if i == 0 { of(pow_by_base) } else { of(pow_by_exponent) }
+    } }
     /// The larger of the two, NaN if either is NaN, as `torch.maximum`.
-    pub fn maximum(a, b) -> f32, pub fn maximum_into { math::maximum }
+    pub fn maximum(a, b) -> f32, pub fn maximum_into { math::maximum },
+    gradient { |i, a, b, diff| {
+        let (own, other) = if i == 0 { (a, b) } else { (b, a) };
+        pointwise::gradient::of_extreme("maximum", (own, other, diff), |own, other| own < other)
+    } }
     /// The smaller of the two, NaN if either is NaN, as `torch.minimum`.
-    pub fn minimum(a, b) -> f32, pub fn minimum_into { math::minimum }
+    pub fn minimum(a, b) -> f32, pub fn minimum_into { math::minimum },
+    gradient { |i, a, b, diff| {
+        let (own, other) = if i == 0 { (a, b) } else { (b, a) };
+        pointwise::gradient::of_extreme("minimum", (own, other, diff), |own, other| own > other)
+    } }
     /// 1 where the two are equal, else 0, as `torch.eq`.
-    pub fn eq(a, b) -> u8, pub fn eq_into { |a, b| u8::from(a == b) }
+    pub fn eq(a, b) -> u8, pub fn eq_into { |a, b| u8::from(a == b) }, without_gradient "its results are 0 and 1"
     /// 1 where the two differ, else 0, as `torch.ne`.
-    pub fn ne(a, b) -> u8, pub fn ne_into { |a, b| u8::from(a != b) }
+    pub fn ne(a, b) -> u8, pub fn ne_into { |a, b| u8::from(a != b) }, without_gradient "its results are 0 and 1"
     /// 1 where `a < b`, else 0, as `torch.lt`.
-    pub fn lt(a, b) -> u8, pub fn lt_into { |a, b| u8::from(a < b) }
+    pub fn lt(a, b) -> u8, pub fn lt_into { |a, b| u8::from(a < b) }, without_gradient "its results are 0 and 1"
     /// 1 where `a <= b`, else 0, as `torch.le`.
-    pub fn le(a, b) -> u8, pub fn le_into { |a, b| u8::from(a <= b) }
+    pub fn le(a, b) -> u8, pub fn le_into { |a, b| u8::from(a <= b) }, without_gradient "its results are 0 and 1"
     /// 1 where `a > b`, else 0, as `torch.gt`.
-    pub fn gt(a, b) -> u8, pub fn gt_into { |a, b| u8::from(a > b) }
+    pub fn gt(a, b) -> u8, pub fn gt_into { |a, b| u8::from(a > b) }, without_gradient "its results are 0 and 1"
     /// 1 where `a >= b`, else 0, as `torch.ge`.
-    pub fn ge(a, b) -> u8, pub fn ge_into { |a, b| u8::from(a >= b) }
+    pub fn ge(a, b) -> u8, pub fn ge_into { |a, b| u8::from(a >= b) }, without_gradient "its results are 0 and 1"
 }
 
 /// `x` to the power of `y`. For the exponents 0.5 and -0.5 PyTorch computes `sqrt` and `rsqrt`, which differ from C's `pow` at
@@ -75,6 +87,18 @@ fn pow_number(x: f32, y: f32) -> f32 {
     let root = y.abs() == 0.5;
     let power = if root & (x == 0.0) { power.copysign(x) } else { power };
     if root & (x == f32::NEG_INFINITY) { f32::NAN } else { power }
+}
+
+/// The derivative of `x` to the power of `y` by `x`, times `g`.
+#[inline(always)]
+fn pow_by_base(x: f32, y: f32, g: f32) -> f32 {
+    if y == 0.0 { 0.0 } else { g * (y * math::pow(x, y - 1.0)) }
+}
+
+/// The derivative of `x` to the power of `y` by `y`, times `g`. Along a base of 0 the power is constant.
+#[inline(always)]
+fn pow_by_exponent(x: f32, y: f32, g: f32) -> f32 {
+    if x == 0.0 && y >= 0.0 { 0.0 } else { g * (math::pow(x, y) * x.ln()) }
 }
 
 pointwise::unary_ops! {
@@ -93,25 +117,26 @@ pointwise::unary_ops! {
     pub fn div_scalar_into { let other = other as f32; move |x| x / other }, gradient { let other = other as f32; move |_, g| g / other }
     /// `x` to the power of `other`, as `torch.pow` with a number.
     pub fn pow_scalar(x, other: f64 => required_float("other")) -> f32,
-    pub fn pow_scalar_into { WithParams(pow_number, other as f32) }
+    pub fn pow_scalar_into { WithParams(pow_number, other as f32) },
+    gradient { let other = other as f32; move |x, g| pow_by_base(x, other, g) }
     /// 1 where `x == other`, else 0, as `torch.eq` with a number. Beside bf16, `other` is rounded first in this and the other comparisons.
     pub fn eq_scalar(x, other: f64 => required_float("other")) -> u8,
-    pub fn eq_scalar_into { Comparison::new(other as f32, |x, other| x == other) }
+    pub fn eq_scalar_into { Comparison::new(other as f32, |x, other| x == other) }, without_gradient "its results are 0 and 1"
     /// 1 where `x != other`, else 0, as `torch.ne` with a number.
     pub fn ne_scalar(x, other: f64 => required_float("other")) -> u8,
-    pub fn ne_scalar_into { Comparison::new(other as f32, |x, other| x != other) }
+    pub fn ne_scalar_into { Comparison::new(other as f32, |x, other| x != other) }, without_gradient "its results are 0 and 1"
     /// 1 where `x < other`, else 0, as `torch.lt` with a number.
     pub fn lt_scalar(x, other: f64 => required_float("other")) -> u8,
-    pub fn lt_scalar_into { Comparison::new(other as f32, |x, other| x < other) }
+    pub fn lt_scalar_into { Comparison::new(other as f32, |x, other| x < other) }, without_gradient "its results are 0 and 1"
     /// 1 where `x <= other`, else 0, as `torch.le` with a number.
     pub fn le_scalar(x, other: f64 => required_float("other")) -> u8,
-    pub fn le_scalar_into { Comparison::new(other as f32, |x, other| x <= other) }
+    pub fn le_scalar_into { Comparison::new(other as f32, |x, other| x <= other) }, without_gradient "its results are 0 and 1"
     /// 1 where `x > other`, else 0, as `torch.gt` with a number.
     pub fn gt_scalar(x, other: f64 => required_float("other")) -> u8,
-    pub fn gt_scalar_into { Comparison::new(other as f32, |x, other| x > other) }
+    pub fn gt_scalar_into { Comparison::new(other as f32, |x, other| x > other) }, without_gradient "its results are 0 and 1"
     /// 1 where `x >= other`, else 0, as `torch.ge` with a number.
     pub fn ge_scalar(x, other: f64 => required_float("other")) -> u8,
-    pub fn ge_scalar_into { Comparison::new(other as f32, |x, other| x >= other) }
+    pub fn ge_scalar_into { Comparison::new(other as f32, |x, other| x >= other) }, without_gradient "its results are 0 and 1"
 }
 
 /// The dtypes of `where`: a condition, and two operands in f32 or in bf16.
@@ -127,22 +152,31 @@ static WHERE: Op = Op::new(
     .with_outputs(&[output_like("dst", "a")])
     .elementwise(),
 )
-.with(&Kernel::rust(&pointwise::run_where).with_dtypes(OF_WHERE).on_both());
+.with(
+    &Kernel::rust(&pointwise::run_where).with_dtypes(OF_WHERE).on_both_with(&pointwise::gradient::of_where),
+);
 
-static ADD_CHANNEL: Op = Op::new(
-    &Schema::new("add_channel", &[data("x").f32(), param("values").f32()])
-        .dst_like_x()
-        .elementwise()
-        .post_op(|_| Some("add_channel".into())),
-)
-.with(&Kernel::rust(&run_add_channel).with_dtypes(OF_ONE).on_both());
+static ADD_CHANNEL: Op =
+    Op::new(
+        &Schema::new("add_channel", &[data("x").f32(), param("values").f32()])
+            .dst_like_x()
+            .elementwise()
+            .post_op(|_| Some("add_channel".into())),
+    )
+    .with(&Kernel::rust(&run_add_channel).with_dtypes(OF_ONE).on_both_with(&|call| {
+        pointwise::gradient::of_channel_values(call, |diff, _| Ok(diff.clone()), |_, g| g)
+    }));
 static MUL_CHANNEL: Op = Op::new(
     &Schema::new("mul_channel", &[data("x").f32(), param("values").f32()])
         .dst_like_x()
         .elementwise()
         .post_op(|_| Some("mul_channel".into())),
 )
-.with(&Kernel::rust(&run_mul_channel).with_dtypes(OF_ONE).on_both());
+.with(
+    &Kernel::rust(&run_mul_channel)
+        .with_dtypes(OF_ONE)
+        .on_both_with(&|call| pointwise::gradient::of_channel_values(call, mul_channel, |x, g| x * g)),
+);
 
 pub(crate) const OTHERS: &[&Op] = &[&WHERE, &ADD_CHANNEL, &MUL_CHANNEL];
 

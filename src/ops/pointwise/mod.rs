@@ -352,7 +352,7 @@ macro_rules! unary_errors {
 /// that the block sees as the second. The type behind the arrow is that of the result's elements.
 ///
 /// `, gradient { f }` after the block states the gradient: a function of the operand's element and of the incoming gradient's. The
-/// block sees the parameters, too.
+/// block sees the parameters, too. `, without_gradient "reason"` says why there is none.
 ///
 /// `, post_op |number| word` after both says which post-op computes the same, if one does: the word, or `None` for parameters
 /// that it does not have. `number` reads a parameter.
@@ -360,7 +360,7 @@ macro_rules! unary_ops {
     ($table:ident: $(
         $(#[doc = $doc:literal])*
         pub fn $name:ident(x $(, $param:ident: $type:ty $(as $stored:ty)? => $spec:expr)*) -> $out:ident,
-        pub fn $into:ident $f:block $(, gradient $g:block)? $(, post_op |$number:pat_param| $word:expr)?
+        pub fn $into:ident $f:block $(, gradient $g:block)? $(, without_gradient $why:literal)? $(, post_op |$number:pat_param| $word:expr)?
     )*) => {
         $(
             mod $name {
@@ -374,7 +374,7 @@ macro_rules! unary_ops {
                     &with_params::<{ 1 + Parameters::SPECS.len() }>(&[data("x").f32()], Parameters::SPECS);
                 static SCHEMA: Schema =
                     Schema::new(stringify!($name), ARGS).with_outputs(&[pointwise::output::<$out>("x")])
-                    .elementwise()$(.post_op(|$number| $word))?;
+                    .elementwise()$(.without_gradient($why))?$(.post_op(|$number| $word))?;
                 pub(super) static OP: Op = Op::new(&SCHEMA)
                     .with(&pointwise::with_gradient!(Kernel::rust(&run).with_dtypes($crate::op::lookup::OF_ONE) $(, $g)?));
                 pointwise::gradient_of_one! { [$($param),*] $($g)? }
@@ -447,7 +447,7 @@ macro_rules! gradient_of_two {
 macro_rules! binary_ops {
     ($table:ident: $(
         $(#[doc = $doc:literal])*
-        pub fn $name:ident(a, b) -> $out:ident, pub fn $into:ident { $f:expr } $(, gradient $g:block)? $(, post_op |$number:pat_param| $word:expr)?
+        pub fn $name:ident(a, b) -> $out:ident, pub fn $into:ident { $f:expr } $(, gradient $g:block)? $(, without_gradient $why:literal)? $(, post_op |$number:pat_param| $word:expr)?
     )*) => {
         $(
             mod $name {
@@ -455,7 +455,7 @@ macro_rules! binary_ops {
 
                 static SCHEMA: Schema = Schema::new(stringify!($name), &[data("a").f32(), data("b").f32()])
                     .with_outputs(&[pointwise::output::<$out>("a")])
-                    .elementwise()$(.post_op(|$number| $word))?;
+                    .elementwise()$(.without_gradient($why))?$(.post_op(|$number| $word))?;
                 pub(super) static OP: Op = Op::new(&SCHEMA)
                     .with(&pointwise::with_gradient!(Kernel::rust(&run).with_dtypes($crate::op::lookup::OF_TWO) $(, $g)?));
                 pointwise::gradient_of_two! { $($g)? }

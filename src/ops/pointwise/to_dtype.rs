@@ -1,10 +1,10 @@
 //! `to_dtype`: the same numbers with another element type, as an op.
 
 use crate::dtype::DType;
-use crate::error::Result;
+use crate::error::{Result, fail};
 use crate::op::params::{Param, Params, params, with_params};
 use crate::op::schema::{data, flag, output_stated, word};
-use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::EACH_DTYPE;
 use crate::ops::pointwise::recorded;
 use crate::tensor::any::{Operand, TensorRef};
@@ -31,7 +31,7 @@ params! {
 const ARGS: &[ArgSpec] = &with_params::<3>(&[data("x").any_dtype()], ToDType::SPECS);
 pub(crate) static TO_DTYPE: Op =
     Op::new(&Schema::new("to_dtype", ARGS).with_outputs(&[output_stated("dst", "dtype")]).elementwise())
-        .with(&Kernel::rust(&run).with_dtypes(EACH_DTYPE).on_both());
+        .with(&Kernel::rust(&run).with_dtypes(EACH_DTYPE).on_both_with(&gradient));
 
 pub(crate) const OPS: &[&Op] = &[&TO_DTYPE];
 
@@ -80,4 +80,14 @@ fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
         }
         TensorRef::Opaque(_) => unreachable!("the kernel is registered for strided and blocked tensors"),
     }
+}
+
+/// The incoming gradient in the dtype of the operand. Numbers that were rounded to integers have no gradient.
+fn gradient(call: &Backward<'_>) -> Result<Gradients> {
+    let diff = call.diff()?;
+    if !matches!(diff.dtype(), DType::F32 | DType::BF16 | DType::F16) {
+        let (got, rule) = (diff.describe(), "integers have no gradient");
+        fail!(InvalidArgument, call.args.op(), "diff_dst", got, rule, "leave the call out");
+    }
+    call.each(|_| to_dtype(&diff.to_tensor(), call.args.tensor(0)?.dtype()))
 }

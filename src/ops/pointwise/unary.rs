@@ -5,12 +5,13 @@
 
 use crate::elementwise::{Function, WithParams, math_function};
 use crate::error::{Result, fail};
+use crate::kernels::gradient::map::map3;
 use crate::math::{self, Separate};
 use crate::op::params::NegativeIsNone;
 use crate::op::schema::{data, float, param};
-use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::pointwise;
-use crate::tensor::any::{Operand, TensorRef};
+use crate::tensor::any::{Operand, Tensor, TensorRef};
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
 
@@ -44,24 +45,28 @@ pointwise::unary_ops! {
     },
     gradient { let alpha = alpha as f32; move |x, g| if x > 0.0 { g } else { g * alpha * math::exp::<Separate>(x) } }
     /// A scaled [`elu`] with the constants of its paper, as `torch.nn.functional.selu`.
-    pub fn selu(x) -> f32, pub fn selu_into { math_function!(|x| math::selu::<M>(x)) }
+    pub fn selu(x) -> f32, pub fn selu_into { math_function!(|x| math::selu::<M>(x)) },
+    gradient { |x, g| g * selu_slope(x) }
     /// `max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`, as `torch.nn.functional.celu`; PyTorch's default is 1.
     pub fn celu(x, alpha: f64 => float("alpha", 1.0)) -> f32, pub fn celu_into {
         if alpha as f32 == 0.0 {
             fail!(InvalidArgument, "celu", "alpha", alpha.to_string(), "it divides", "pass another value than 0")
         }
         math_function!(|x, alpha: f32| math::celu::<M>(x, alpha), alpha as f32)
-    }
+    },
+    gradient { let alpha = alpha as f32; move |x, g| if x > 0.0 { g } else { g * math::exp::<Separate>(x / alpha) } }
     /// `x` times the cumulative distribution function of the normal distribution, as `torch.nn.functional.gelu`.
     pub fn gelu(x) -> f32, pub fn gelu_into { math_function!(|x| math::gelu::<M>(x)) },
     gradient { |x, g| g * gelu_slope(x) }, post_op |_| Some("gelu".into())
     /// The approximation of [`gelu`] with `tanh`, as `torch.nn.functional.gelu` with `approximate="tanh"`.
-    pub fn gelu_tanh(x) -> f32, pub fn gelu_tanh_into { math_function!(|x| math::gelu_tanh::<M>(x)) }
+    pub fn gelu_tanh(x) -> f32, pub fn gelu_tanh_into { math_function!(|x| math::gelu_tanh::<M>(x)) },
+    gradient { |x, g| g * gelu_tanh_slope(x) }
     /// `x * sigmoid(x)`, as `torch.nn.functional.silu`.
     pub fn silu(x) -> f32, pub fn silu_into { math_function!(|x| math::silu::<M>(x)) },
     gradient { |x, g| { let s = math::sigmoid::<Separate>(x); g * s * (1.0 + x * (1.0 - s)) } }, post_op |_| Some("silu".into())
     /// `x * tanh(softplus(x))`, as `torch.nn.functional.mish`.
-    pub fn mish(x) -> f32, pub fn mish_into { math_function!(|x| math::mish::<M>(x)) }
+    pub fn mish(x) -> f32, pub fn mish_into { math_function!(|x| math::mish::<M>(x)) },
+    gradient { |x, g| g * mish_slope(x) }
     /// `1 / (1 + exp(-x))`, as `torch.sigmoid`.
     pub fn sigmoid(x) -> f32, pub fn sigmoid_into { math_function!(|x| math::sigmoid::<M>(x)) },
     gradient { |x, g| { let s = math::sigmoid::<Separate>(x); g * s * (1.0 - s) } }, post_op |_| Some("sigmoid".into())
@@ -129,6 +134,11 @@ pointwise::unary_ops! {
         // Limits that are NaN have no effect, as in PyTorch.
         let (lo, hi) = eps.map_or((f32::NEG_INFINITY, f32::INFINITY), |eps| (eps, 1.0 - eps));
         math_function!(|x, lo: f32, hi: f32| math::logit::<M>(limited(x, lo, hi)), lo, hi)
+    },
+    gradient {
+        // Without limits, the function is not defined outside of 0 to 1.
+        let (lo, hi, outside) = eps.0.map_or((0.0, 1.0, f32::NAN), |eps| (eps as f32, 1.0 - eps as f32, 0.0));
+        move |x, g| if x < lo || x > hi { outside } else { g / (x * (1.0 - x)) }
     }
     /// The square root, as `torch.sqrt`.
     pub fn sqrt(x) -> f32, pub fn sqrt_into { math::sqrt },
@@ -165,21 +175,27 @@ pointwise::unary_ops! {
         let nan_bound = min.is_nan() | max.is_nan();
         move |x| if nan_bound { f32::NAN } else { math::clamp(x, min, max) }
     },
-    gradient { let (min, max) = (min as f32, max as f32); move |x, g| if x < min || x > max { 0.0 } else { g } }, post_op |number| clip(number("min")?, number("max")?)
+    gradient {
+        let (min, max) = (min as f32, max as f32);
+        // At a bound it is 0. An infinite bound is none.
+        let is_inside = move |x| (x > min || min == f32::NEG_INFINITY) && (x < max || max == f32::INFINITY);
+        move |x, g| if is_inside(x) { g } else { 0.0 }
+    }, post_op |number| clip(number("min")?, number("max")?)
     /// The nearest integer, ties to even, as `torch.round`.
-    pub fn round(x) -> f32, pub fn round_into { math::round }
+    pub fn round(x) -> f32, pub fn round_into { math::round }, gradient { |_, _| 0.0 }
     /// The largest integer that is not above `x`, as `torch.floor`.
-    pub fn floor(x) -> f32, pub fn floor_into { math::floor }
+    pub fn floor(x) -> f32, pub fn floor_into { math::floor }, gradient { |_, _| 0.0 }
     /// The smallest integer that is not below `x`, as `torch.ceil`.
-    pub fn ceil(x) -> f32, pub fn ceil_into { math::ceil }
+    pub fn ceil(x) -> f32, pub fn ceil_into { math::ceil }, gradient { |_, _| 0.0 }
     /// -1, 0 or 1, as `torch.sign`.
-    pub fn sign(x) -> f32, pub fn sign_into { math::sign }
+    pub fn sign(x) -> f32, pub fn sign_into { math::sign }, gradient { |_, _| 0.0 }
     /// The sine, as `torch.sin`.
-    pub fn sin(x) -> f32, pub fn sin_into { math::sin }
+    pub fn sin(x) -> f32, pub fn sin_into { math::sin }, gradient { |x, g| g * math::cos(x) }
     /// The cosine, as `torch.cos`.
-    pub fn cos(x) -> f32, pub fn cos_into { math::cos }
+    pub fn cos(x) -> f32, pub fn cos_into { math::cos }, gradient { |x, g: f32| -g * math::sin(x) }
     /// The error function, as `torch.erf`.
-    pub fn erf(x) -> f32, pub fn erf_into { math_function!(|x| math::erf::<M>(x)) }
+    pub fn erf(x) -> f32, pub fn erf_into { math_function!(|x| math::erf::<M>(x)) },
+    gradient { |x: f32, g| g * std::f32::consts::FRAC_2_SQRT_PI * math::exp::<Separate>(-x * x) }
 }
 
 /// The derivative of [`gelu`]: the distribution function of the normal distribution, and `x` times its density.
@@ -188,6 +204,28 @@ fn gelu_slope(x: f32) -> f32 {
     let below = 0.5 * (1.0 + math::erf::<Separate>(x * std::f32::consts::FRAC_1_SQRT_2));
     let density = 0.398_942_3 * math::exp::<Separate>(-0.5 * x * x);
     below + x * density
+}
+
+/// The derivative of [`gelu_tanh`].
+#[inline(always)]
+fn gelu_tanh_slope(x: f32) -> f32 {
+    const SCALE: f32 = 0.797_884_6;
+    const CUBIC: f32 = 0.044_715;
+    let t = math::tanh::<Separate>(SCALE * (x + CUBIC * x * x * x));
+    0.5 * (1.0 + t) + 0.5 * x * (1.0 - t * t) * SCALE * (1.0 + 3.0 * CUBIC * x * x)
+}
+
+/// The derivative of [`mish`].
+#[inline(always)]
+fn mish_slope(x: f32) -> f32 {
+    let t = math::tanh::<Separate>(math::softplus::<Separate>(x, 1.0, 20.0));
+    t + x * (1.0 - t * t) * math::sigmoid::<Separate>(x)
+}
+
+/// The derivative of [`selu`].
+#[inline(always)]
+fn selu_slope(x: f32) -> f32 {
+    if x > 0.0 { 1.050_701 } else { 1.758_099_3 * math::exp::<Separate>(x) }
 }
 
 /// The post-op that limits to this range.
@@ -205,12 +243,22 @@ static PRELU: Op = Op::new(
         .elementwise()
         .post_op(|_| Some("prelu".into())),
 )
-.with(&Kernel::rust(&run_prelu).with_dtypes(crate::op::lookup::OF_ONE).on_both());
+.with(&Kernel::rust(&run_prelu).with_dtypes(crate::op::lookup::OF_ONE).on_both_with(&prelu_gradient));
 
 pub(crate) const PRELU_OPS: &[&Op] = &[&PRELU];
 
 fn run_prelu(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     pointwise::run_with_channel_values(args, results, FormatRule::Like, math::prelu)
+}
+
+fn prelu_gradient(call: &Backward<'_>) -> Result<Gradients> {
+    let (op, x) = (call.args.op(), call.args.tensor(0)?);
+    let by_x = |diff: &Tensor, slopes: &StridedTensor| {
+        let scaled = super::binary::mul_channel(diff, slopes)?;
+        let diff = diff.tensor_ref();
+        map3(op, x, (x, diff, scaled.tensor_ref()), |x, g, scaled| if x > 0.0 { g } else { scaled })
+    };
+    pointwise::gradient::of_channel_values(call, by_x, |x, g| if x > 0.0 { 0.0 } else { x * g })
 }
 
 pointwise::pointwise_docs! {

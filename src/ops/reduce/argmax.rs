@@ -27,9 +27,12 @@ params! {
 }
 
 const ARGS: &[ArgSpec] = &with_params::<3>(&[data("x").f32()], Argmax::SPECS);
-pub(super) static ARGMAX: Op =
-    Op::new(&Schema::new("argmax", ARGS).with_outputs(&[output_of("dst", DType::S32)]))
-        .with(&Kernel::rust(&run).needing_dense().on_both());
+pub(super) static ARGMAX: Op = Op::new(
+    &Schema::new("argmax", ARGS)
+        .with_outputs(&[output_of("dst", DType::S32)])
+        .without_gradient("its results are indices"),
+)
+.with(&Kernel::rust(&run).needing_dense().on_both());
 
 /// Index of the largest element along `axis`, as `torch.argmax`. Without an axis, the index in the whole tensor in row-major
 /// order of its logical dimensions, whatever the layout. The first index if several elements are equal; NaN counts as the

@@ -1,6 +1,7 @@
 //! Reductions over any set of axes: sum, mean, product, largest and smallest element, and the index of the largest.
 
 mod argmax;
+mod gradient;
 
 pub use argmax::argmax;
 
@@ -31,16 +32,29 @@ params! {
 }
 
 const ARGS: &[ArgSpec] = &with_params::<3>(&[data("x").f32()], Reduction::SPECS);
-static SUM: Op = Op::new(&Schema::new("sum", ARGS).dst_like_x())
-    .with(&Kernel::rust(&|args, results| run(args, results, &Sum)).with_dtypes(OF_ONE).on_both());
-static MEAN: Op = Op::new(&Schema::new("mean", ARGS).dst_like_x())
-    .with(&Kernel::rust(&|args, results| run(args, results, &Mean)).with_dtypes(OF_ONE).on_both());
-static PROD: Op = Op::new(&Schema::new("prod", ARGS).dst_like_x())
-    .with(&Kernel::rust(&|args, results| run(args, results, &Prod)).with_dtypes(OF_ONE).on_both());
-static AMAX: Op = Op::new(&Schema::new("amax", ARGS).dst_like_x())
-    .with(&Kernel::rust(&|args, results| run_extreme(args, results, &Amax)).with_dtypes(OF_ONE).on_both());
-static AMIN: Op = Op::new(&Schema::new("amin", ARGS).dst_like_x())
-    .with(&Kernel::rust(&|args, results| run_extreme(args, results, &Amin)).with_dtypes(OF_ONE).on_both());
+static SUM: Op = Op::new(&Schema::new("sum", ARGS).dst_like_x()).with(
+    &Kernel::rust(&|args, results| run(args, results, &Sum)).with_dtypes(OF_ONE).on_both_with(&gradient::sum),
+);
+static MEAN: Op = Op::new(&Schema::new("mean", ARGS).dst_like_x()).with(
+    &Kernel::rust(&|args, results| run(args, results, &Mean))
+        .with_dtypes(OF_ONE)
+        .on_both_with(&gradient::mean),
+);
+static PROD: Op = Op::new(&Schema::new("prod", ARGS).dst_like_x()).with(
+    &Kernel::rust(&|args, results| run(args, results, &Prod))
+        .with_dtypes(OF_ONE)
+        .on_both_with(&gradient::prod),
+);
+static AMAX: Op = Op::new(&Schema::new("amax", ARGS).dst_like_x()).with(
+    &Kernel::rust(&|args, results| run_extreme(args, results, &Amax))
+        .with_dtypes(OF_ONE)
+        .on_both_with(&gradient::extreme),
+);
+static AMIN: Op = Op::new(&Schema::new("amin", ARGS).dst_like_x()).with(
+    &Kernel::rust(&|args, results| run_extreme(args, results, &Amin))
+        .with_dtypes(OF_ONE)
+        .on_both_with(&gradient::extreme),
+);
 
 pub(super) const OPS: &[&Op] = &[&SUM, &MEAN, &PROD, &AMAX, &AMIN, &argmax::ARGMAX];
 

@@ -6,12 +6,14 @@ use half::bf16;
 
 use crate::dtype::{DType, Float};
 use crate::error::{Result, fail};
+use crate::kernels::gradient::grid_sample as gradient;
+use crate::kernels::gradient::planes::with_dense;
 use crate::kernels::resample::grid_sample::{self, Grid, Sampling};
 use crate::kernels::spatial::{self, SpatialOperands};
 use crate::op::lookup::OF_ONE;
 use crate::op::params::{Param, Params, params, with_params};
 use crate::op::schema::{Ranks, data, flag, plain, word};
-use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
 use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::strided::StridedTensor;
 
@@ -100,14 +102,23 @@ const ARGS: &[ArgSpec] = &with_params::<5>(
     GridSample::SPECS,
 );
 static GRID_SAMPLE: Op = Op::new(&Schema::new("grid_sample", ARGS).dst_like_x())
-    .with(&Kernel::rust(&run).with_dtypes(OF_ONE).needing_dense().on_both());
+    .with(&Kernel::rust(&run).with_dtypes(OF_ONE).needing_dense().on_both_with(&gradient));
 
 pub(crate) const OPS: &[&Op] = &[&GRID_SAMPLE];
 
 /// The kernel for both keys: it runs over lanes.
 fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
-    let input = spatial::check_input(args)?;
     let grid = args.strided(1)?;
+    let (output, sampling) = checked(args, grid)?;
+    match args.tensor(0)?.dtype() {
+        DType::BF16 => sample::<bf16>(args, results, grid, output, sampling),
+        _ => sample::<f32>(args, results, grid, output, sampling),
+    }
+}
+
+/// The spatial sizes of the result, and how it is sampled.
+fn checked<'a>(args: &Args<'_>, grid: &'a StridedTensor) -> Result<(&'a [usize], Sampling)> {
+    let input = spatial::check_input(args)?;
     let GridSample { mode, padding, align_corners } = GridSample::read(args)?;
     let is_volume = input.len() == 3;
     if is_volume && mode == GridMode::Bicubic {
@@ -121,11 +132,38 @@ fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
         );
     }
     let output = check_grid(args, grid)?;
-    let sampling = Sampling { mode, padding, align_corners, is_volume };
-    match args.tensor(0)?.dtype() {
-        DType::BF16 => sample::<bf16>(args, results, grid, output, sampling),
-        _ => sample::<f32>(args, results, grid, output, sampling),
-    }
+    Ok((output, Sampling { mode, padding, align_corners, is_volume }))
+}
+
+/// The elements of a grid. Where it has no D, that is 0.
+fn elements(grid: &StridedTensor) -> Grid<'_> {
+    let (strides, data) = (grid.strides(), grid.data::<f32>());
+    let strides = match *strides {
+        [n, h, w, coordinate] => [n, 0, h, w, coordinate],
+        [n, d, h, w, coordinate] => [n, d, h, w, coordinate],
+        _ => unreachable!("the grid has the rank of x"),
+    };
+    Grid { data, strides }
+}
+
+/// The gradients of source and grid.
+fn gradient(call: &Backward<'_>) -> Result<Gradients> {
+    let (op, points) = (call.args.op(), call.args.strided(1)?);
+    let (_, sampling) = checked(&call.args, points)?;
+    let (grid, coordinates) = (elements(points), points.dims()[points.rank() - 1]);
+    let mut by_grid = None;
+    let by_source = with_dense(call, |dense, dst| {
+        if call.wants(0) {
+            gradient::by_source(op, dense, grid, sampling, dst)?;
+        }
+        if call.wants(1) {
+            by_grid = Some(gradient::by_grid(op, dense, grid, sampling, coordinates)?);
+        }
+        Ok(())
+    })?;
+    let by_grid = by_grid
+        .map(|values| Ok::<_, crate::Error>(StridedTensor::from_slice(&values, points.dims())?.into()));
+    Ok(vec![call.wants(0).then_some(by_source), by_grid.transpose()?])
 }
 
 fn sample<E: Float>(
@@ -141,13 +179,7 @@ fn sample<E: Float>(
         output,
         "blocktensor:grid_sample",
         |operands: SpatialOperands<'_, E>| {
-            let (strides, data) = (grid.strides(), grid.data::<f32>());
-            let strides = match *strides {
-                [n, h, w, coordinate] => [n, 0, h, w, coordinate],
-                [n, d, h, w, coordinate] => [n, d, h, w, coordinate],
-                _ => unreachable!("the grid has the rank of x"),
-            };
-            grid_sample::grid_sample(operands, Grid { data, strides }, sampling);
+            grid_sample::grid_sample(operands, elements(grid), sampling);
             Ok(())
         },
     )

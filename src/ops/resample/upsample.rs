@@ -4,14 +4,15 @@ use half::bf16;
 
 use crate::dtype::{DType, Float};
 use crate::error::Result;
+use crate::kernels::gradient::resample as gradient;
 use crate::kernels::resample::upsample;
-use crate::kernels::resample::upsample_geometry::{ResampleGeometry, SizeOrScale};
+use crate::kernels::resample::upsample_geometry::{Neighbours, ResampleGeometry, SizeOrScale};
 use crate::kernels::spatial::{self, SpatialOperands};
 use crate::layout::dims::Dims;
 use crate::op::lookup::OF_ONE;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, flag, float, ints};
-use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
 use crate::tensor::any::Operand;
 
 params! {
@@ -95,13 +96,20 @@ const fn linear_args(spatial: usize) -> [ArgSpec; 7] {
 static LINEAR_ARGS: [[ArgSpec; 7]; 3] = [linear_args(1), linear_args(2), linear_args(3)];
 
 static UPSAMPLE_NEAREST: Op = Op::new(&Schema::new("upsample_nearest", NEAREST_ARGS).dst_like_x())
-    .with(&Kernel::rust(&run_nearest).with_dtypes(OF_ONE).needing_dense().on_both());
-static UPSAMPLE_LINEAR: Op = Op::new(&Schema::new("upsample_linear", &LINEAR_ARGS[0]).dst_like_x())
-    .with(&Kernel::rust(&run_linear::<1>).with_dtypes(OF_ONE).needing_dense().on_both());
-static UPSAMPLE_BILINEAR: Op = Op::new(&Schema::new("upsample_bilinear", &LINEAR_ARGS[1]).dst_like_x())
-    .with(&Kernel::rust(&run_linear::<2>).with_dtypes(OF_ONE).needing_dense().on_both());
+    .with(&Kernel::rust(&run_nearest).with_dtypes(OF_ONE).needing_dense().on_both_with(&nearest_gradient));
+static UPSAMPLE_LINEAR: Op = Op::new(&Schema::new("upsample_linear", &LINEAR_ARGS[0]).dst_like_x()).with(
+    &Kernel::rust(&run_linear::<1>).with_dtypes(OF_ONE).needing_dense().on_both_with(&linear_gradient::<1>),
+);
+static UPSAMPLE_BILINEAR: Op = Op::new(&Schema::new("upsample_bilinear", &LINEAR_ARGS[1]).dst_like_x()).with(
+    &Kernel::rust(&run_linear::<2>).with_dtypes(OF_ONE).needing_dense().on_both_with(&linear_gradient::<2>),
+);
 static UPSAMPLE_TRILINEAR: Op = Op::new(&Schema::new("upsample_trilinear", &LINEAR_ARGS[2]).dst_like_x())
-    .with(&Kernel::rust(&run_linear::<3>).with_dtypes(OF_ONE).needing_dense().on_both());
+    .with(
+        &Kernel::rust(&run_linear::<3>)
+            .with_dtypes(OF_ONE)
+            .needing_dense()
+            .on_both_with(&linear_gradient::<3>),
+    );
 
 pub(crate) const OPS: &[&Op] =
     &[&UPSAMPLE_NEAREST, &UPSAMPLE_LINEAR, &UPSAMPLE_BILINEAR, &UPSAMPLE_TRILINEAR];
@@ -110,19 +118,23 @@ const IMPLEMENTATION: &str = "blocktensor:resample";
 
 /// Nearest neighbour for both keys: the kernel runs over lanes. One op serves 1 to 3 spatial dimensions.
 fn run_nearest(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
-    let input = spatial::check_input(args)?;
-    match input.len() {
-        1 => run_nearest_of_rank::<1>(args, results, input),
-        2 => run_nearest_of_rank::<2>(args, results, input),
-        _ => run_nearest_of_rank::<3>(args, results, input),
+    let g = nearest_geometry(args)?;
+    match args.tensor(0)?.dtype() {
+        DType::BF16 => nearest_of::<bf16>(args, results, &g),
+        _ => nearest_of::<f32>(args, results, &g),
     }
 }
 
-fn run_nearest_of_rank<const N: usize>(
-    args: &Args<'_>,
-    results: &mut Results<'_>,
-    input: Dims,
-) -> KernelResult {
+fn nearest_geometry(args: &Args<'_>) -> Result<ResampleGeometry> {
+    let input = spatial::check_input(args)?;
+    match input.len() {
+        1 => nearest_geometry_of_rank::<1>(args, input),
+        2 => nearest_geometry_of_rank::<2>(args, input),
+        _ => nearest_geometry_of_rank::<3>(args, input),
+    }
+}
+
+fn nearest_geometry_of_rank<const N: usize>(args: &Args<'_>, input: Dims) -> Result<ResampleGeometry> {
     let NearestResample { output, scale_d, scale_h, scale_w, recompute_scale_factor } =
         &NearestResample::<N>::read(args)?;
     let to = SizeOrScale {
@@ -130,11 +142,13 @@ fn run_nearest_of_rank<const N: usize>(
         scale: [*scale_d, *scale_h, *scale_w],
         recompute_scale_factor: *recompute_scale_factor,
     };
-    let g = ResampleGeometry::new(args.op(), input, to)?;
-    match args.tensor(0)?.dtype() {
-        DType::BF16 => nearest_of::<bf16>(args, results, &g),
-        _ => nearest_of::<f32>(args, results, &g),
-    }
+    ResampleGeometry::new(args.op(), input, to)
+}
+
+/// A result pixel is a copy of one source pixel.
+fn nearest_gradient(call: &Backward<'_>) -> Result<Gradients> {
+    let axes = nearest_geometry(&call.args)?.nearest()?;
+    gradient::separable(call, &axes.map(|axis| axis.iter().map(|&i| [(i as usize, 1.0)]).collect()))
 }
 
 fn nearest_of<E: Float>(args: &Args<'_>, results: &mut Results<'_>, g: &ResampleGeometry) -> KernelResult {
@@ -146,6 +160,15 @@ fn nearest_of<E: Float>(args: &Args<'_>, results: &mut Results<'_>, g: &Resample
 
 /// Linear interpolation for both keys: the kernel runs over lanes.
 fn run_linear<const N: usize>(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    let (g, align_corners) = linear_geometry::<N>(args)?;
+    match args.tensor(0)?.dtype() {
+        DType::BF16 => linear_of::<bf16>(args, results, &g, align_corners),
+        _ => linear_of::<f32>(args, results, &g, align_corners),
+    }
+}
+
+/// The geometry, and whether corners are aligned.
+fn linear_geometry<const N: usize>(args: &Args<'_>) -> Result<(ResampleGeometry, bool)> {
     let input = spatial::check_input(args)?;
     let p = &Resample::<N>::read(args)?;
     let to = SizeOrScale {
@@ -153,11 +176,22 @@ fn run_linear<const N: usize>(args: &Args<'_>, results: &mut Results<'_>) -> Ker
         scale: [p.scale_d, p.scale_h, p.scale_w],
         recompute_scale_factor: p.recompute_scale_factor,
     };
-    let g = ResampleGeometry::new(args.op(), input, to)?;
-    match args.tensor(0)?.dtype() {
-        DType::BF16 => linear_of::<bf16>(args, results, &g, p.align_corners),
-        _ => linear_of::<f32>(args, results, &g, p.align_corners),
-    }
+    Ok((ResampleGeometry::new(args.op(), input, to)?, p.align_corners))
+}
+
+/// A result pixel is a mean of two source pixels along each axis, with weights.
+fn linear_gradient<const N: usize>(call: &Backward<'_>) -> Result<Gradients> {
+    let (g, align_corners) = linear_geometry::<N>(&call.args)?;
+    let (axes, skipped) = (g.linear(align_corners)?, 3 - g.output.len());
+    let size = |axis: usize| axis.checked_sub(skipped).map_or(1, |axis| g.output[axis]);
+    let of = |i: usize| {
+        let taps = |at| {
+            let Neighbours { low, high, weights: [of_low, of_high] } = axes[i].neighbours(at);
+            [(low as usize, of_low), (high as usize, of_high)]
+        };
+        (0..size(i)).map(taps).collect()
+    };
+    gradient::separable(call, &std::array::from_fn(of))
 }
 
 fn linear_of<E: Float>(

@@ -8,17 +8,18 @@ use crate::error::{Call, Result, Text, fail};
 use crate::int::{Int, Scalars};
 use crate::kernels::blocked_map;
 use crate::kernels::channel_copy::{self, ChannelSource};
+use crate::kernels::gradient::map::zeros_like;
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::check_extent;
 use crate::ledger;
 use crate::op::params::{Axis, Params, params, with_params};
 use crate::op::schema::{AxesOf, OutputSpec, axis, data_list, int, output_like};
-use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::EACH_DTYPE;
 use crate::ops::pointwise::recorded;
 use crate::ops::shape::timed_lanes;
-use crate::tensor::any::{Operand, TensorRef};
+use crate::tensor::any::{Operand, Tensor, TensorRef};
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
@@ -40,10 +41,10 @@ params! {
 const DST: &[OutputSpec] = &[output_like("dst", "tensors")];
 const ARGS: &[ArgSpec] = &with_params::<2>(&[data_list("tensors").any_dtype()], Cat::SPECS);
 static CAT: Op = Op::new(&Schema::new("cat", ARGS).with_outputs(DST).concatenates("axis"))
-    .with(&Kernel::rust(&run_cat).with_dtypes(EACH_DTYPE).on_both());
+    .with(&Kernel::rust(&run_cat).with_dtypes(EACH_DTYPE).on_both_with(&cat_gradient));
 const STACK_ARGS: &[ArgSpec] = &with_params::<2>(&[data_list("tensors").any_dtype()], Stack::SPECS);
 static STACK: Op = Op::new(&Schema::new("stack", STACK_ARGS).with_outputs(DST))
-    .with(&Kernel::rust(&run_stack).with_dtypes(EACH_DTYPE).on_both());
+    .with(&Kernel::rust(&run_stack).with_dtypes(EACH_DTYPE).on_both_with(&stack_gradient));
 
 pub(crate) const OPS: &[&Op] = &[&CAT, &STACK];
 
@@ -258,4 +259,48 @@ fn run_stack(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
             join_blocked(op, dst, &views.collect::<Result<Vec<_>>>()?, axis)
         },
     )?)
+}
+
+/// The gradient of a tensor of a list: its part of the incoming gradient, `[start, start + size)` along `axis` of it. A part of a
+/// blocked one is in the layout of `like`.
+fn part_of(
+    op: &'static str,
+    like: TensorRef<'_>,
+    diff: TensorRef<'_>,
+    axis: usize,
+    (start, size): (usize, usize),
+) -> Result<Tensor> {
+    let mut part = zeros_like(op, like)?;
+    match (&mut part, diff) {
+        (Tensor::Strided(part), TensorRef::Strided(diff)) => {
+            let from = diff.narrow(axis, start, size)?;
+            let from = if from.rank() == part.rank() { from } else { from.squeeze_axis(axis)? };
+            crate::elementwise::copy_into(op, part, &from)?;
+        }
+        (Tensor::Blocked(part), TensorRef::Blocked(diff)) if axis == 1 => {
+            let from = |c| ChannelSource::Channel { operand: 0, channel: start + c };
+            channel_copy::map_channels(op, &[diff], part, from, 0.0)?;
+        }
+        (Tensor::Blocked(part), TensorRef::Blocked(diff)) => {
+            let from = blocked_map::dense_view(op, diff)?.narrow(axis, start, size)?;
+            let from = if diff.rank() == part.rank() { from } else { from.squeeze_axis(axis)? };
+            let place = StridedRegion::of(&blocked_map::dense_view(op, part)?);
+            copy_part(op, part.storage_bytes_mut(), place, &from)?;
+        }
+        _ => unreachable!("operands and gradients of a call have one key"),
+    }
+    Ok(part)
+}
+
+fn cat_gradient(call: &Backward<'_>) -> Result<Gradients> {
+    let (op, list, Cat { axis }) = (call.args.op(), call.args.tensors(0)?, Cat::read(&call.args)?);
+    let axis = axis.among(op, list[0].dims().len(), Scalars::HaveNone)?;
+    let start = |i: usize| list[..i].iter().map(|t| t.dims()[axis]).sum::<usize>();
+    call.each(|i| part_of(op, list[i], call.diff()?, axis, (start(i), list[i].dims()[axis])))
+}
+
+fn stack_gradient(call: &Backward<'_>) -> Result<Gradients> {
+    let (op, list, Stack { axis }) = (call.args.op(), call.args.tensors(0)?, Stack::read(&call.args)?);
+    let axis = axis.among(op, list[0].dims().len() + 1, Scalars::HaveNone)?;
+    call.each(|i| part_of(op, list[i], call.diff()?, axis, (i, 1)))
 }

@@ -7,7 +7,7 @@ use crate::kernels::axis_map::AxisMap;
 use crate::layout::dims::MAX_RANK;
 use crate::op::params::{AxisList, Params, params, with_params};
 use crate::op::schema::{data, required_axes, required_ints};
-use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::EACH_DTYPE;
 use crate::tensor::any::Operand;
 use crate::tensor::result_format::FormatRule;
@@ -29,10 +29,10 @@ params! {
 
 const FLIP_ARGS: &[ArgSpec] = &with_params::<2>(&[data("x").any_dtype()], Flip::SPECS);
 static FLIP: Op = Op::new(&Schema::new("flip", FLIP_ARGS).dst_like_x())
-    .with(&Kernel::rust(&run_flip).with_dtypes(EACH_DTYPE).on_both());
+    .with(&Kernel::rust(&run_flip).with_dtypes(EACH_DTYPE).on_both_with(&flip_gradient));
 const ROLL_ARGS: &[ArgSpec] = &with_params::<3>(&[data("x").any_dtype()], Roll::SPECS);
 static ROLL: Op = Op::new(&Schema::new("roll", ROLL_ARGS).dst_like_x())
-    .with(&Kernel::rust(&run_roll).with_dtypes(EACH_DTYPE).on_both());
+    .with(&Kernel::rust(&run_roll).with_dtypes(EACH_DTYPE).on_both_with(&roll_gradient));
 
 pub(crate) const OPS: &[&Op] = &[&FLIP, &ROLL];
 
@@ -112,4 +112,20 @@ fn run_roll(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     };
     let maps: Vec<Option<AxisMap<'_>>> = total.iter().zip(x.dims()).map(rotated).collect();
     axis_copy::run(args, results, &maps, 0.0, FormatRule::Like)
+}
+
+fn flip_gradient(call: &Backward<'_>) -> Result<Gradients> {
+    let params = Flip::read(&call.args)?;
+    call.each(|_| FLIP.call_with(&[Arg::Tensor(call.diff()?)], &params))
+}
+
+fn roll_gradient(call: &Backward<'_>) -> Result<Gradients> {
+    let Roll { shifts, axes } = Roll::read(&call.args)?;
+    // The least number has no negative; a rotation by it is one by its remainder.
+    let back = |(&shift, &size): (&i64, &i64)| -(shift % size.max(1));
+    let dims = call.args.tensor(0)?.dims();
+    let of_axes = axes.among(call.args.op(), "axes", dims.len(), Scalars::HaveNone)?;
+    let sizes: Vec<i64> = of_axes.iter().map(|&axis| dims[axis] as i64).collect();
+    let params = Roll { shifts: shifts.iter().zip(&sizes).map(back).collect(), axes };
+    call.each(|_| ROLL.call_with(&[Arg::Tensor(call.diff()?)], &params))
 }

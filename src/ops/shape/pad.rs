@@ -3,12 +3,13 @@
 use crate::error::{Complaint, Error, Result, Text, fail};
 use crate::int::{self, Int};
 use crate::kernels::axis_copy;
-use crate::kernels::axis_map::AxisMap;
+use crate::kernels::axis_map::{AxisMap, Progression};
 use crate::op::params::{Param, Params, params, with_params};
 use crate::op::schema::{data, float, required_ints, word};
-use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::EACH_DTYPE;
-use crate::tensor::any::{Operand, TensorRef};
+use crate::ops::{pointwise, reduce};
+use crate::tensor::any::{Operand, Tensor, TensorRef};
 use crate::tensor::result_format::FormatRule;
 
 /// What [`pad`] puts around a tensor.
@@ -74,7 +75,7 @@ params! {
 
 const ARGS: &[ArgSpec] = &with_params::<4>(&[data("x").any_dtype()], Pad::SPECS);
 static PAD: Op = Op::new(&Schema::new("pad", ARGS).dst_like_x())
-    .with(&Kernel::rust(&run).with_dtypes(EACH_DTYPE).needing_dense().on_both());
+    .with(&Kernel::rust(&run).with_dtypes(EACH_DTYPE).needing_dense().on_both_with(&gradient));
 
 pub(crate) const OPS: &[&Op] = &[&PAD];
 
@@ -134,14 +135,79 @@ fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
             "pass before and after the last axis, then the one before it"
         );
     }
-    let mut maps: Vec<Option<AxisMap<'_>>> = (0..rank).map(|_| None).collect();
+    let maps = axis_maps(op, x, &padding, mode)?;
+    axis_copy::run(args, results, &maps, value, FormatRule::Suggested)
+}
+
+/// Which elements each axis of the result has. `None` for an axis that stays as it is.
+fn axis_maps(
+    op: &'static str,
+    x: TensorRef<'_>,
+    padding: &[i64],
+    mode: PadWord,
+) -> Result<Vec<Option<AxisMap<'static>>>> {
+    let rank = x.dims().len();
+    let mut maps: Vec<Option<AxisMap<'static>>> = (0..rank).map(|_| None).collect();
     for (i, sides) in padding.chunks(2).enumerate() {
         let axis = rank - 1 - i;
         if sides != [0, 0] {
             maps[axis] = Some(Sides { op, x, axis, before: sides[0], after: sides[1] }.map(mode)?);
         }
     }
-    axis_copy::run(args, results, &maps, value, FormatRule::Suggested)
+    Ok(maps)
+}
+
+/// The gradient: elements that padding added are cut off, and what they copied gets their gradients added.
+fn gradient(call: &Backward<'_>) -> Result<Gradients> {
+    let (op, x, Pad { padding, mode, .. }) = (call.args.op(), call.args.tensor(0)?, Pad::read(&call.args)?);
+    let diff = call.diff()?.to_tensor();
+    call.each(|_| {
+        if matches!(mode, PadWord::Constant) {
+            let back: Vec<i64> = padding.iter().map(|side| -side).collect();
+            return pad(&diff, &back, PadMode::Constant(0.0));
+        }
+        let maps = axis_maps(op, x, &padding, mode)?;
+        let mut sums = diff.clone();
+        for (axis, map) in maps.iter().enumerate() {
+            if let Some(map) = map {
+                sums = summed_back(sums, axis, x.dims()[axis], map)?;
+            }
+        }
+        Ok(sums)
+    })
+}
+
+/// Adds up, along an axis of size `size`, what a map copied from each element.
+fn summed_back(diff: Tensor, axis: usize, size: usize, map: &AxisMap<'_>) -> Result<Tensor> {
+    let (rank, whole) = (diff.tensor_ref().dims().len(), diff.tensor_ref().dims()[axis]);
+    let along = |before: usize, after: usize, sign: i64| {
+        let mut padding = vec![0i64; 2 * (rank - axis)];
+        padding[2 * (rank - axis) - 2..].copy_from_slice(&[sign * before as i64, sign * after as i64]);
+        padding
+    };
+    let (mut sum, mut start): (Option<Tensor>, usize) = (None, 0);
+    let mut runs = Vec::new();
+    map.for_each_range(0..map.size(), |count, from| runs.push((count, from)));
+    for (count, from) in runs {
+        let at = start;
+        start += count;
+        let Some(Progression { first, step }) = from else { continue };
+        let part = pad(&diff, &along(at, whole - at - count, -1), PadMode::Constant(0.0))?;
+        let (part, low, length) = match step {
+            0 => (reduce::sum(&part, &[axis], true)?, first, 1),
+            1 => (part, first, count),
+            _ => (super::flip::flip(&part, &[axis])?, first + 1 - count, count),
+        };
+        let placed = pad(&part, &along(low, size - low - length, 1), PadMode::Constant(0.0))?;
+        sum = Some(match sum {
+            Some(before) => pointwise::binary::add(&before, &placed)?,
+            None => placed,
+        });
+    }
+    match sum {
+        Some(sum) => Ok(sum),
+        None => pad(&diff, &along(0, size, 1), PadMode::Constant(0.0)),
+    }
 }
 
 /// The two sides of one axis.

@@ -9,7 +9,7 @@ use crate::layout::memory_format::check_extent;
 use crate::ledger;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{Ranks, data, required_int};
-use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::EACH_DTYPE;
 use crate::ops::pointwise::recorded;
 use crate::ops::shape::timed_lanes;
@@ -42,14 +42,23 @@ const CHANNEL_RANKS: Ranks = Ranks::between(
 );
 const PIXEL_ARGS: &[ArgSpec] =
     &with_params::<2>(&[data("x").any_dtype().with_ranks(PIXEL_RANKS)], PixelShuffle::SPECS);
-static PIXEL_SHUFFLE: Op = Op::new(&Schema::new("pixel_shuffle", PIXEL_ARGS).dst_like_x())
-    .with(&Kernel::rust(&run_pixel_shuffle).with_dtypes(EACH_DTYPE).needing_dense().on_both());
-static PIXEL_UNSHUFFLE: Op = Op::new(&Schema::new("pixel_unshuffle", PIXEL_ARGS).dst_like_x())
-    .with(&Kernel::rust(&run_pixel_unshuffle).with_dtypes(EACH_DTYPE).needing_dense().on_both());
+static PIXEL_SHUFFLE: Op = Op::new(&Schema::new("pixel_shuffle", PIXEL_ARGS).dst_like_x()).with(
+    &Kernel::rust(&run_pixel_shuffle)
+        .with_dtypes(EACH_DTYPE)
+        .needing_dense()
+        .on_both_with(&|call| pixels_back(call, &PIXEL_UNSHUFFLE)),
+);
+static PIXEL_UNSHUFFLE: Op = Op::new(&Schema::new("pixel_unshuffle", PIXEL_ARGS).dst_like_x()).with(
+    &Kernel::rust(&run_pixel_unshuffle)
+        .with_dtypes(EACH_DTYPE)
+        .needing_dense()
+        .on_both_with(&|call| pixels_back(call, &PIXEL_SHUFFLE)),
+);
 const CHANNEL_ARGS: &[ArgSpec] =
     &with_params::<2>(&[data("x").any_dtype().with_ranks(CHANNEL_RANKS)], ChannelShuffle::SPECS);
-static CHANNEL_SHUFFLE: Op = Op::new(&Schema::new("channel_shuffle", CHANNEL_ARGS).dst_like_x())
-    .with(&Kernel::rust(&run_channel_shuffle).with_dtypes(EACH_DTYPE).needing_dense().on_both());
+static CHANNEL_SHUFFLE: Op = Op::new(&Schema::new("channel_shuffle", CHANNEL_ARGS).dst_like_x()).with(
+    &Kernel::rust(&run_channel_shuffle).with_dtypes(EACH_DTYPE).needing_dense().on_both_with(&channels_back),
+);
 
 pub(crate) const OPS: &[&Op] = &[&PIXEL_SHUFFLE, &PIXEL_UNSHUFFLE, &CHANNEL_SHUFFLE];
 
@@ -306,4 +315,17 @@ fn run_channel_shuffle(args: &Args<'_>, results: &mut Results<'_>) -> KernelResu
         }
         TensorRef::Opaque(_) => unreachable!("the kernel is registered for strided and blocked only"),
     }
+}
+
+/// The gradient of a pixel shuffle or unshuffle: the other one.
+fn pixels_back(call: &Backward<'_>, inverse: &'static Op) -> Result<Gradients> {
+    let params = PixelShuffle::read(&call.args)?;
+    call.each(|_| inverse.call_with(&[Arg::Tensor(call.diff()?)], &params))
+}
+
+/// The gradient of a channel shuffle: the one with as many groups as a group had channels.
+fn channels_back(call: &Backward<'_>) -> Result<Gradients> {
+    let ChannelShuffle { groups } = ChannelShuffle::read(&call.args)?;
+    let params = ChannelShuffle { groups: (call.args.tensor(0)?.dims()[1] / groups).max(1) };
+    call.each(|_| CHANNEL_SHUFFLE.call_with(&[Arg::Tensor(call.diff()?)], &params))
 }

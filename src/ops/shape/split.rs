@@ -8,12 +8,13 @@ use crate::error::{Result, fail};
 use crate::int::{Int, Scalars};
 use crate::kernels::blocked_map;
 use crate::kernels::channel_copy::{self, ChannelSource};
+use crate::kernels::gradient::map::zeros_like;
 use crate::layout::dims::Dims;
 use crate::memory::check_room;
 use crate::op::facts::Sharing;
 use crate::op::params::{Axis, Params, params, with_params};
 use crate::op::schema::{OutputSpec, axis, data, output_list, required_int, required_ints};
-use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::EACH_DTYPE;
 use crate::ops::shape::LANES;
 use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
@@ -40,10 +41,18 @@ params! {
 const PIECES: &[OutputSpec] = &[output_list("dst", "x")];
 const CHUNK_ARGS: &[ArgSpec] = &with_params::<3>(&[data("x").any_dtype()], Chunk::SPECS);
 static CHUNK: Op = Op::new(&Schema::new("chunk", CHUNK_ARGS).with_outputs(PIECES).sharing(Sharing::Always))
-    .with(&Kernel::rust(&run_chunk).with_dtypes(EACH_DTYPE).on_both());
+    .with(
+        &Kernel::rust(&run_chunk)
+            .with_dtypes(EACH_DTYPE)
+            .on_both_with(&|call| gradient(call, Chunk::read(&call.args)?.axis)),
+    );
 const SPLIT_ARGS: &[ArgSpec] = &with_params::<3>(&[data("x").any_dtype()], Split::SPECS);
 static SPLIT: Op = Op::new(&Schema::new("split", SPLIT_ARGS).with_outputs(PIECES).sharing(Sharing::Always))
-    .with(&Kernel::rust(&run_split).with_dtypes(EACH_DTYPE).on_both());
+    .with(
+        &Kernel::rust(&run_split)
+            .with_dtypes(EACH_DTYPE)
+            .on_both_with(&|call| gradient(call, Split::read(&call.args)?.axis)),
+    );
 
 pub(crate) const OPS: &[&Op] = &[&CHUNK, &SPLIT];
 
@@ -219,4 +228,18 @@ fn copy_pieces(op: &'static str, x: &BlockedTensor, axis: usize, pieces: &mut [T
         start += size;
     }
     Ok(())
+}
+
+/// The gradients of the pieces, one after another; zeros for a piece that has none.
+fn gradient(call: &Backward<'_>, axis: Axis) -> Result<Gradients> {
+    let op = call.args.op();
+    let axis = axis.among(op, call.args.tensor(0)?.dims().len(), Scalars::HaveNone)?;
+    call.each(|_| {
+        let piece = |(result, diff): (&TensorRef<'_>, &Option<TensorRef<'_>>)| match diff {
+            Some(diff) => Ok(diff.to_tensor()),
+            None => zeros_like(op, *result),
+        };
+        let pieces = call.results.iter().zip(call.diffs).map(piece).collect::<Result<Vec<Tensor>>>()?;
+        super::cat::cat(&pieces.iter().collect::<Vec<_>>(), axis)
+    })
 }

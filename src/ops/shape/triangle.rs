@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::layout::memory_format::MemoryFormat;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{Ranks, data, int};
-use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::EACH_DTYPE;
 use crate::tensor::any::Operand;
 use crate::tensor::result_format::FormatRule;
@@ -26,12 +26,12 @@ const ARGS: &[ArgSpec] = &with_params::<2>(&[data("x").any_dtype().with_ranks(MA
 static TRIL: Op = Op::new(&Schema::new("tril", ARGS).dst_like_x()).with(
     &Kernel::rust(&|args, results| run(args, results, |above, d| above <= d))
         .with_dtypes(EACH_DTYPE)
-        .on_strided(),
+        .on_strided_with(&|call| gradient(call, &TRIL)),
 );
 static TRIU: Op = Op::new(&Schema::new("triu", ARGS).dst_like_x()).with(
     &Kernel::rust(&|args, results| run(args, results, |above, d| above >= d))
         .with_dtypes(EACH_DTYPE)
-        .on_strided(),
+        .on_strided_with(&|call| gradient(call, &TRIU)),
 );
 
 pub(crate) const OPS: &[&Op] = &[&TRIL, &TRIU];
@@ -117,4 +117,10 @@ fn copy<E: Element>(
 ) -> Result<()> {
     // Not a product: what is not kept may be infinite.
     map2_into(op, dst, x, kept, |v: E, kept: u8| if kept != 0 { v } else { E::zeroed() })
+}
+
+/// The same elements of the incoming gradient are kept.
+fn gradient(call: &Backward<'_>, op: &'static Op) -> Result<Gradients> {
+    let params = Triangle::read(&call.args)?;
+    call.each(|_| op.call_with(&[Arg::Tensor(call.diff()?)], &params))
 }

@@ -2,27 +2,48 @@
 //!
 //! A view consists of strides. A blocked tensor has none, so these ops have no blocked kernel.
 
+use crate::elementwise::{StridedRegion, copy_part};
 use crate::error::Result;
+use crate::kernels::gradient::map::zeros_like;
 use crate::op::facts::Sharing;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{AxesOf, axis, data, int, required_axes, required_axis, required_int, required_ints};
 use crate::op::{ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::EACH_DTYPE;
-use crate::tensor::any::TensorRef;
+use crate::ops::pointwise::gradient::sum_to;
+use crate::tensor::any::{Tensor, TensorRef};
+use crate::tensor::strided::StridedTensor;
 
-macro_rules! with_gradient {
-    ($kernel:expr) => {
-        $kernel.on_strided()
-    };
-    ($kernel:expr, $g:expr) => {
-        $kernel.on_strided_with(&$g)
-    };
+/// The view that an op makes of its operand.
+type ViewFn<'a> = &'a dyn Fn(&StridedTensor) -> Result<StridedTensor>;
+
+fn strided_diff<'a>(call: &Backward<'a>) -> Result<&'a StridedTensor> {
+    let TensorRef::Strided(diff) = call.diff()? else { unreachable!("it has the key of the operand") };
+    Ok(diff)
 }
 
 /// The gradient of a view of all elements in their order: the incoming one with the sizes of the operand.
-fn reshaped(call: &Backward<'_>) -> Result<Gradients> {
-    let TensorRef::Strided(diff) = call.diff()? else { unreachable!("it has the key of the operand") };
+fn reshaped(call: &Backward<'_>, _: ViewFn<'_>) -> Result<Gradients> {
+    let diff = strided_diff(call)?;
     call.each(|_| Ok(diff.reshape(call.args.tensor(0)?.dims())?.into()))
+}
+
+/// The gradient of a view that has each element at most once: the incoming one at the view's place, zeros elsewhere.
+fn placed(call: &Backward<'_>, view: ViewFn<'_>) -> Result<Gradients> {
+    let (op, x, diff) = (call.args.op(), call.args.tensor(0)?, strided_diff(call)?);
+    call.each(|_| {
+        let mut zeros = zeros_like(op, x)?;
+        let Tensor::Strided(all) = &mut zeros else { unreachable!("it has the key of the operand") };
+        let mut place = StridedRegion::of(&view(all)?);
+        place.offset -= all.offset();
+        copy_part(op, all.result_bytes(), place, diff)?;
+        Ok(zeros)
+    })
+}
+
+/// The gradient of an expanded tensor: the sum over its copies.
+fn summed(call: &Backward<'_>, _: ViewFn<'_>) -> Result<Gradients> {
+    call.each(|_| sum_to(call.diff()?.to_tensor(), call.args.tensor(0)?.dims()))
 }
 
 /// Declares ops that give a view: name, whether the result always shares the storage, parameters, and the method that makes the
@@ -30,8 +51,8 @@ fn reshaped(call: &Backward<'_>) -> Result<Gradients> {
 macro_rules! view_ops {
     ($(
         $(#[$doc:meta])*
-        $op:ident = $name:literal, $sharing:ident, $params:ident { $($field:ident : $type:ty => $spec:expr),* }, |$x:ident| $view:expr
-            $(, gradient $g:expr)?;
+        $op:ident = $name:literal, $sharing:ident, $params:ident { $($field:ident : $type:ty => $spec:expr),* }, |$x:ident| $view:expr,
+        gradient $g:ident;
     )*) => {
         $(
             params! {
@@ -44,11 +65,17 @@ macro_rules! view_ops {
             pub(crate) static $op: Op = {
                 const ARGS: &[ArgSpec] =
                     &with_params::<{ 1 + $params::SPECS.len() }>(&[data("x").any_dtype()], $params::SPECS);
-                fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
-                    let ($x, $params { $($field),* }) = (args.strided(0)?, $params::read(args)?);
-                    results.view($view?)
+                fn view($x: &StridedTensor, args: &Args<'_>) -> Result<StridedTensor> {
+                    let $params { $($field),* } = $params::read(args)?;
+                    $view
                 }
-                Op::new(&Schema::new($name, ARGS).dst_like_x().sharing(Sharing::$sharing)).with(&with_gradient!(Kernel::rust(&run).with_dtypes(EACH_DTYPE) $(, $g)?))
+                fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+                    results.view(view(args.strided(0)?, args)?)
+                }
+                fn gradient(call: &Backward<'_>) -> Result<Gradients> {
+                    $g(call, &|x| view(x, &call.args))
+                }
+                Op::new(&Schema::new($name, ARGS).dst_like_x().sharing(Sharing::$sharing)).with(&Kernel::rust(&run).with_dtypes(EACH_DTYPE).on_strided_with(&gradient))
             };
         )*
 
@@ -64,12 +91,12 @@ view_ops! {
     RESHAPE = "reshape", Never, Reshape { dims: Vec<i64> => required_ints("dims") }, |x| x.reshape(&dims), gradient reshaped;
 
     /// Parameters of `permute`: for each axis of the result its axis of `x`.
-    PERMUTE = "permute", Always, Permute { axes: Vec<i64> => required_axes("axes") }, |x| x.permute(&axes);
+    PERMUTE = "permute", Always, Permute { axes: Vec<i64> => required_axes("axes") }, |x| x.permute(&axes), gradient placed;
 
     /// Parameters of `transpose`: the two axes that are swapped.
     TRANSPOSE = "transpose", Always,
         Transpose { a: i64 => required_axis("a"), b: i64 => required_axis("b") },
-        |x| x.transpose(a, b);
+        |x| x.transpose(a, b), gradient placed;
 
     /// Parameters of `narrow`: `length` indices of an axis.
     NARROW = "narrow", Always,
@@ -78,7 +105,7 @@ view_ops! {
             start: i64 => required_int("start"),
             length: usize => required_int("length")
         },
-        |x| x.narrow(axis, start, length);
+        |x| x.narrow(axis, start, length), gradient placed;
 
     /// Parameters of `slice`: every `step`-th index of a range of an axis.
     SLICE = "slice", Always,
@@ -88,15 +115,15 @@ view_ops! {
             end: i64 => int("end", i64::MAX),
             step: usize => int("step", 1)
         },
-        |x| x.slice(axis, start, end, step);
+        |x| x.slice(axis, start, end, step), gradient placed;
 
     /// Parameters of `select`: one index of an axis, which the result has no more.
     SELECT = "select", Always,
         Select { axis: i64 => required_axis("axis"), index: i64 => required_int("index") },
-        |x| x.select(axis, index);
+        |x| x.select(axis, index), gradient placed;
 
     /// Parameters of `expand`: the sizes of the result; -1 keeps one.
-    EXPAND = "expand", Always, Expand { dims: Vec<i64> => required_ints("dims") }, |x| x.expand(&dims);
+    EXPAND = "expand", Always, Expand { dims: Vec<i64> => required_ints("dims") }, |x| x.expand(&dims), gradient summed;
 
     /// Parameters of `squeeze`: the axis of size 1 that is removed.
     SQUEEZE = "squeeze", Always, Squeeze { axis: i64 => required_axis("axis") }, |x| x.squeeze_axis(axis), gradient reshaped;

@@ -22,6 +22,8 @@ mod unary;
 #[cfg(test)]
 pub(crate) mod goldens;
 #[cfg(test)]
+mod gradients;
+#[cfg(test)]
 mod tests;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -263,10 +265,9 @@ const FAMILIES: [fn(&str) -> Option<Evaluate>; 10] = [
 
 fn evaluator(op: &BoundOp) -> Option<Evaluate> {
     let name = op.registered().schema().name;
-    if only_moves(name) {
-        return Some(movement::run);
-    }
-    FAMILIES.iter().find_map(|family| family(name)).filter(|_| !resample::is_left_out(op))
+    let computed = FAMILIES.iter().find_map(|family| family(name)).filter(|_| !resample::is_left_out(op));
+    // Those that take s32 may be run on positions.
+    computed.or_else(|| only_moves(name).then_some(movement::run as Evaluate))
 }
 
 /// Whether the op has an f64 version.

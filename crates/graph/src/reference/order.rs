@@ -1,4 +1,4 @@
-//! Sorting, and running sums.
+//! Sorting, selection by indices, and running sums.
 
 use std::cmp::Ordering;
 
@@ -10,6 +10,7 @@ pub(super) fn evaluator(op: &str) -> Option<Evaluate> {
         "sort" => Some(|call| sort(call, call.flag("descending")?)),
         "topk" => Some(|call| sort(call, call.flag("largest")?)),
         "cumsum" => Some(cumsum),
+        "gather" => Some(gather),
         _ => None,
     }
 }
@@ -41,6 +42,23 @@ fn sort(call: &Call<'_>, descending: bool) -> Result<Vec<Vec<f64>>> {
         }
     }
     Ok(vec![values, indices])
+}
+
+/// Each element of the result is at its own place in the operand, but along the axis where its index says.
+fn gather(call: &Call<'_>) -> Result<Vec<Vec<f64>>> {
+    let (x, index) = (call.input("x")?, call.input("index")?);
+    let axis = call.count("axis")?;
+    let mut data = filled(index.data.len(), 0.0)?;
+    for (i, (to, selected)) in data.iter_mut().zip(&index.data).enumerate() {
+        let (mut rest, mut step, mut from) = (i, 1, 0);
+        for (d, (&size, &of_x)) in index.dims.iter().zip(&x.dims).enumerate().rev() {
+            from += step * if d == axis { *selected as usize } else { rest % size };
+            rest /= size;
+            step *= of_x;
+        }
+        *to = x.data.get(from).copied().unwrap_or(f64::NAN);
+    }
+    Ok(vec![data])
 }
 
 fn cumsum(call: &Call<'_>) -> Result<Vec<Vec<f64>>> {

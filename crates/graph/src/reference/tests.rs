@@ -280,6 +280,11 @@ fn movement() {
     gives("cat", &two, &[("axis", Value::Int(1))], &[1, 3], &[7.0, 8.0, 1.0]);
     let selected: [Operand<'_>; 2] = [x[0], ("index", &[2], &[1.0, 1.0])];
     gives("index_select", &selected, &[("axis", Value::Int(0))], &[2, 2], &[3.0, 4.0, 3.0, 4.0]);
+    let x: [Operand<'_>; 1] = [("x", &[2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])];
+    let gathered = [x[0], ("index", &[1, 2], &[1.0, 0.0])];
+    gives("gather", &gathered, &[("axis", Value::Int(0))], &[1, 2], &[4.0, 2.0]);
+    gives("gather", &gathered, &[("axis", Value::Int(1))], &[1, 2], &[2.0, 1.0]);
+    let x: [Operand<'_>; 1] = [("x", &[2, 2], &[1.0, 2.0, 3.0, 4.0])];
     let pieces = results("split", &x, &[("sizes", ints(&[1, 1])), ("axis", Value::Int(1))]);
     assert_eq!(pieces.iter().map(|p| p.data.clone()).collect::<Vec<_>>(), [[1.0, 3.0], [2.0, 4.0]]);
 }

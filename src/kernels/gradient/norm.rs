@@ -1,0 +1,179 @@
+//! What gradients of norms share: sums of each channel of each image, and a function of each element, its gradient and numbers of
+//! its channel. Each reads its operands once.
+
+use super::planes::Dense;
+use crate::error::Result;
+use crate::kernels::lanes::{Lanes, for_each_chunk_by};
+use crate::memory::try_filled;
+use crate::simd::{self, Loop};
+
+/// The most pixels of a task. The cuts depend on the sizes alone, so that the bits do not depend on the number of threads.
+const CHUNK_PIXELS: usize = 1024;
+/// Lanes that a vector loop adds up at once.
+const GROUP: usize = 16;
+
+/// Sums over the pixels of a channel of an image.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ChannelSums {
+    /// Of the incoming gradient.
+    pub diff: f64,
+    /// Of the incoming gradient times the operand's distance from a mean.
+    pub product: f64,
+}
+
+impl ChannelSums {
+    fn add(&mut self, other: ChannelSums) {
+        self.diff += other.diff;
+        self.product += other.product;
+    }
+}
+
+/// The sums of each channel of each image, padded channels included, in f64. `means` has a number for each of them.
+pub(crate) fn sums(op: &'static str, dense: &Dense<'_>, means: &[f32]) -> Result<Vec<ChannelSums>> {
+    let view = &dense.x_view;
+    let (lanes, pixels) = (view.lanes, view.pixels());
+    let chunks = pixels.div_ceil(CHUNK_PIXELS);
+    let mut of_chunks = try_filled(op, view.n * view.blocks * chunks * lanes, ChannelSums::default())?;
+    if of_chunks.is_empty() {
+        return try_filled(op, view.n * view.padded_channels(), ChannelSums::default());
+    }
+    for_each_chunk_by(&mut of_chunks, lanes, pixels / chunks * lanes * 8, |i, out| {
+        let (plane, chunk) = (i / chunks, i % chunks);
+        let [first, end] = [chunk, chunk + 1].map(|c| (plane * pixels + pixels * c / chunks) * lanes);
+        let means = &means[plane * lanes..][..lanes];
+        simd::dispatch(SumLoop { x: &dense.x[first..end], diff: &dense.diff[first..end], means, out });
+    });
+    let mut merged = try_filled(op, view.n * view.padded_channels(), ChannelSums::default())?;
+    for (to, of_plane) in merged.chunks_exact_mut(lanes).zip(of_chunks.chunks_exact(chunks * lanes)) {
+        for chunk in of_plane.chunks_exact(lanes) {
+            to.iter_mut().zip(chunk).for_each(|(a, &b)| a.add(b));
+        }
+    }
+    Ok(merged)
+}
+
+/// Adds up the pixels of a chunk, each of `out.len()` lanes.
+struct SumLoop<'a> {
+    x: &'a [f32],
+    diff: &'a [f32],
+    means: &'a [f32],
+    out: &'a mut [ChannelSums],
+}
+
+impl Loop for SumLoop<'_> {
+    type Out = ();
+    #[inline(always)]
+    fn run(self) {
+        let SumLoop { x, diff, means, out } = self;
+        let lanes = out.len();
+        if lanes == 1 {
+            // Sixteen pixels side by side are as sixteen lanes.
+            let mut sums = [[0f64; GROUP]; 2];
+            let whole = x.len() / GROUP * GROUP;
+            add(&mut sums, (&x[..whole], &diff[..whole]), GROUP, &[means[0]; GROUP]);
+            let mut total = ChannelSums::default();
+            for l in 0..GROUP {
+                total.add(ChannelSums { diff: sums[0][l], product: sums[1][l] });
+            }
+            for (x, g) in x[whole..].iter().zip(&diff[whole..]) {
+                let g = f64::from(*g);
+                total.add(ChannelSums { diff: g, product: g * f64::from(x - means[0]) });
+            }
+            out[0] = total;
+            return;
+        }
+        let mut lane = 0;
+        while lane + GROUP <= lanes {
+            let mut sums = [[0f64; GROUP]; 2];
+            let mean = means[lane..].first_chunk().expect("a group of lanes");
+            add(&mut sums, (&x[lane..], &diff[lane..]), lanes, mean);
+            for l in 0..GROUP {
+                out[lane + l] = ChannelSums { diff: sums[0][l], product: sums[1][l] };
+            }
+            lane += GROUP;
+        }
+        for (x, g) in x.chunks_exact(lanes).zip(diff.chunks_exact(lanes)) {
+            for l in lane..lanes {
+                let g = f64::from(g[l]);
+                out[l].add(ChannelSums { diff: g, product: g * f64::from(x[l] - means[l]) });
+            }
+        }
+    }
+}
+
+/// Adds the first [`GROUP`] of each `step` elements.
+#[inline(always)]
+fn add(sums: &mut [[f64; GROUP]; 2], (x, diff): (&[f32], &[f32]), step: usize, means: &[f32; GROUP]) {
+    let [mut d, mut p] = *sums;
+    for (x, g) in x.chunks(step).zip(diff.chunks(step)) {
+        let (Some(x), Some(g)) = (x.first_chunk::<GROUP>(), g.first_chunk::<GROUP>()) else { continue };
+        for l in 0..GROUP {
+            let g = f64::from(g[l]);
+            d[l] += g;
+            p[l] += g * f64::from(x[l] - means[l]);
+        }
+        simd::end_of_chunk();
+    }
+    *sums = [d, p];
+}
+
+/// For each channel of each image, padded channels included: `by_diff * diff + by_x * (x - mean) + shift`.
+pub(crate) struct Affine {
+    pub mean: Vec<f32>,
+    pub by_diff: Vec<f32>,
+    pub by_x: Vec<f32>,
+    pub shift: Vec<f32>,
+}
+
+impl Affine {
+    /// Zeros, so that padded channels stay zero.
+    pub fn new(op: &'static str, view: &Lanes) -> Result<Affine> {
+        let zeros = || try_filled(op, view.n * view.padded_channels(), 0f32);
+        Ok(Affine { mean: zeros()?, by_diff: zeros()?, by_x: zeros()?, shift: zeros()? })
+    }
+
+    /// Writes the function of every element.
+    pub fn apply(&self, dense: &Dense<'_>, dst: &mut [f32]) {
+        let view = &dense.x_view;
+        view.for_each_pixel_run(dst, |run, dst| {
+            let at = view.run_offset(run);
+            let (x, diff) = (&dense.x[at..][..dst.len()], &dense.diff[at..][..dst.len()]);
+            let first = run.n * view.padded_channels() + run.block * view.lanes;
+            simd::dispatch(AffineLoop { of: self, first, lanes: view.lanes, x, diff, dst });
+        });
+    }
+}
+
+struct AffineLoop<'a> {
+    of: &'a Affine,
+    /// The first lane among all channels.
+    first: usize,
+    lanes: usize,
+    x: &'a [f32],
+    diff: &'a [f32],
+    dst: &'a mut [f32],
+}
+
+impl Loop for AffineLoop<'_> {
+    type Out = ();
+    #[inline(always)]
+    fn run(self) {
+        let AffineLoop { of, first, lanes, x, diff, dst } = self;
+        let [mean, by_diff, by_x, shift] =
+            [&of.mean, &of.by_diff, &of.by_x, &of.shift].map(|list| &list[first..first + lanes]);
+        if lanes == 1 {
+            let (mean, by_diff, by_x, shift) = (mean[0], by_diff[0], by_x[0], shift[0]);
+            for ((to, x), g) in dst.iter_mut().zip(x).zip(diff) {
+                *to = by_diff * g + (by_x * (x - mean) + shift);
+            }
+            return;
+        }
+        for ((to, x), g) in
+            dst.chunks_exact_mut(lanes).zip(x.chunks_exact(lanes)).zip(diff.chunks_exact(lanes))
+        {
+            for l in 0..lanes {
+                to[l] = by_diff[l] * g[l] + (by_x[l] * (x[l] - mean[l]) + shift[l]);
+            }
+        }
+    }
+}
