@@ -38,6 +38,8 @@ TYPES = {
 DEFAULTS = {"optional tensor", "optional param", "params"}
 
 X, W, V = "x = bt.zeros([1, 16, 4, 4])", "w = bt.zeros([8, 16, 3, 3])", "v = bt.zeros([16])"
+#: A scale and a zero point.
+PAIR = ("s = bt.ops.exp(bt.zeros([1]))", 'z = bt.zeros([1], dtype="s32")')
 #: Examples that the signature alone does not give: statements, and the call.
 EXAMPLES = {
     "batch_norm": ([X, V], "batch_norm(x, v, v)"),
@@ -45,6 +47,8 @@ EXAMPLES = {
     "group_norm": ([X], "group_norm(x, groups=4)"),
     "layer_norm": ([X], "layer_norm(x, normalized_shape=[4])"),
     "where": ([X, 'c = bt.zeros([1, 16, 4, 4], dtype="u8")'], "where(c, x, x)"),
+    "quantize": ([X, *PAIR], "quantize(x, s, z)"),
+    "dequantize": (['x = bt.zeros([1, 16, 4, 4], dtype="u8")', *PAIR], "dequantize(x, s, z)"),
     "prelu": ([X, V], "prelu(x, v)"),
     "add_channel": ([X, V], "add_channel(x, v)"),
     "mul_channel": ([X, V], "mul_channel(x, v)"),

@@ -5,6 +5,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::dtype::DType;
 use crate::error::{Complaint, Error, Result};
 use crate::math::{self, Arithmetic};
 use crate::simd::{self, MathLoop};
@@ -105,12 +106,48 @@ pub enum PostOp {
     Prelu,
     /// Apply a function.
     Activation(Activation),
+    /// Of an integer convolution: add the `residual` operand, of u8 or s8, as the numbers that it stands for:
+    /// `scale * (residual - zero_point)`.
+    QuantizedResidual {
+        /// u8 or s8.
+        dtype: DType,
+        /// What a step of the residual's integers is worth, in units of the value that it is added to.
+        scale: f32,
+        /// The integer that stands for 0.
+        zero_point: i32,
+    },
+    /// Of an integer convolution: round to the nearest distance that an integer of this type has from the zero point, ties to even,
+    /// and saturate: what [`Quantize`](PostOp::Quantize) and the way back do together.
+    Round {
+        /// u8 or s8.
+        dtype: DType,
+        /// The integer that stands for 0.
+        zero_point: i32,
+    },
+    /// Of an integer convolution, as its last post-op: make integers of the result. Round to the nearest, ties to even, add the
+    /// zero point, and saturate. The scale is 1: multiply before.
+    Quantize {
+        /// u8 or s8.
+        dtype: DType,
+        /// The integer that stands for 0.
+        zero_point: i32,
+    },
 }
 
 impl PostOp {
     /// Whether it takes the next `channel` parameter.
     pub(crate) fn takes_channel(self) -> bool {
         matches!(self, PostOp::MulChannel | PostOp::AddChannel | PostOp::Prelu)
+    }
+
+    /// Whether it takes the `residual` operand.
+    pub(crate) fn takes_residual(self) -> bool {
+        matches!(self, PostOp::Residual | PostOp::QuantizedResidual { .. })
+    }
+
+    /// Whether only integer convolutions have it.
+    pub(crate) fn is_of_integers(self) -> bool {
+        matches!(self, PostOp::QuantizedResidual { .. } | PostOp::Round { .. } | PostOp::Quantize { .. })
     }
 }
 
@@ -121,8 +158,11 @@ const TWO_RESIDUALS: &str = "there is one residual operand";
 const BOUNDS: &str = "the lower bound of a clip comes first";
 const TOO_MANY: &str = "a kernel fuses at most 8 post-ops";
 const NOT_A_NUMBER: &str = "a number in it cannot be read";
-const WITHOUT_NUMBERS: [&str; 12] = [
-    "residual",
+const NOT_LAST: &str = "`quantize` is the last post-op";
+const NOT_A_BYTE: &str = "`quantize` and `round` take u8 or s8, and a zero point of that type";
+const BAD_SCALE: &str =
+    "a residual with a scale is u8 or s8, its scale positive and finite, its zero point of that type";
+const WITHOUT_NUMBERS: [&str; 11] = [
     "mul_channel",
     "add_channel",
     "prelu",
@@ -177,11 +217,25 @@ impl PostOps {
         if self.len > MAX_POST_OPS {
             return Err(PostOps::bad(&text(), TOO_MANY));
         }
-        if self.iter().filter(|op| **op == PostOp::Residual).count() > 1 {
+        if self.iter().filter(|op| op.takes_residual()).count() > 1 {
             return Err(PostOps::bad(&text(), TWO_RESIDUALS));
         }
-        for op in self.iter() {
-            let PostOp::Activation(function) = op else { continue };
+        for (i, op) in self.iter().enumerate() {
+            let function = match op {
+                PostOp::Activation(function) => function,
+                PostOp::Quantize { .. } if i + 1 < self.len => return Err(PostOps::bad(&text(), NOT_LAST)),
+                PostOp::Quantize { dtype, zero_point } | PostOp::Round { dtype, zero_point }
+                    if !byte_range(*dtype).contains(zero_point) =>
+                {
+                    return Err(PostOps::bad(&text(), NOT_A_BYTE));
+                }
+                PostOp::QuantizedResidual { dtype, scale, zero_point }
+                    if !(*scale > 0.0 && scale.is_finite() && byte_range(*dtype).contains(zero_point)) =>
+                {
+                    return Err(PostOps::bad(&text(), BAD_SCALE));
+                }
+                _ => continue,
+            };
             match *function {
                 Activation::LeakyRelu(slope) if slope.is_nan() => {
                     return Err(PostOps::bad(&text(), NOT_A_NUMBER));
@@ -203,7 +257,32 @@ impl PostOps {
 
     /// Whether the list takes a `residual` operand.
     pub fn takes_residual(&self) -> bool {
-        self.contains(&PostOp::Residual)
+        self.iter().any(|op| op.takes_residual())
+    }
+
+    /// What `quantize` makes of the result, if the list ends with it.
+    pub fn quantize(&self) -> Option<(DType, i32)> {
+        match self.last() {
+            Some(&PostOp::Quantize { dtype, zero_point }) => Some((dtype, zero_point)),
+            _ => None,
+        }
+    }
+
+    /// Refuses post-ops of integer convolutions, for every other op.
+    ///
+    /// # Errors
+    /// `InvalidArgument`.
+    pub(crate) fn check_without_integers(&self, op: &'static str) -> Result<()> {
+        match self.iter().find(|post_op| post_op.is_of_integers()) {
+            None => Ok(()),
+            Some(_) => Err(Error::InvalidArgument(Complaint::new(
+                op,
+                "post_ops",
+                format!("`{self}`"),
+                "only a convolution of u8 or s8 has a quantised residual, or a quantised result",
+                "pass x as u8 or s8, or call `quantize` on the result",
+            ))),
+        }
     }
 
     fn bad(got: &str, rule: &str) -> Error {
@@ -213,7 +292,8 @@ impl PostOps {
             format!("`{}`", got.escape_debug()),
             rule,
             "write words of residual, mul_channel, add_channel, relu, relu6, leaky_relu(slope), clip(low,high), silu, \
-             hardswish, hardsigmoid, gelu, prelu, sigmoid, tanh, with commas between",
+             hardswish, hardsigmoid, gelu, prelu, sigmoid, tanh, residual(dtype,scale,zero_point), round(dtype,zero_point), quantize(dtype,zero_point), with \
+             commas between",
         ))
     }
 }
@@ -230,6 +310,11 @@ impl fmt::Display for PostOps {
                 PostOp::AddChannel => f.write_str("add_channel")?,
                 PostOp::Prelu => f.write_str("prelu")?,
                 PostOp::Activation(a) => write!(f, "{a}")?,
+                PostOp::QuantizedResidual { dtype, scale, zero_point } => {
+                    write!(f, "residual({dtype},{scale},{zero_point})")?
+                }
+                PostOp::Round { dtype, zero_point } => write!(f, "round({dtype},{zero_point})")?,
+                PostOp::Quantize { dtype, zero_point } => write!(f, "quantize({dtype},{zero_point})")?,
             }
         }
         Ok(())
@@ -246,13 +331,19 @@ impl FromStr for PostOps {
             let word_end = rest.find([',', '(']).unwrap_or(rest.len());
             let word = rest[..word_end].trim();
             let mut numbers = [0f32; 2];
-            let mut count = 0;
+            let (mut count, mut quantized) = (0, None);
             rest = &rest[word_end..];
             if let Some(inner) = rest.strip_prefix('(') {
                 let Some(end) = inner.find(')') else {
                     return Err(PostOps::bad(text, "a bracket is not closed"));
                 };
-                for number in inner[..end].split(',') {
+                let mut inside = &inner[..end];
+                if ["quantize", "residual", "round"].contains(&word) {
+                    let (dtype, number) = inside.split_once(',').unwrap_or((inside, ""));
+                    quantized = dtype.trim().parse::<DType>().ok();
+                    inside = number;
+                }
+                for number in inside.split(',') {
                     match number.trim().parse::<f32>() {
                         Ok(v) if count < 2 && !v.is_nan() => {
                             numbers[count] = v;
@@ -271,7 +362,21 @@ impl FromStr for PostOps {
             }
             let op = match (word, count) {
                 ("residual", 0) if !ops.takes_residual() => PostOp::Residual,
-                ("residual", 0) => return Err(PostOps::bad(text, TWO_RESIDUALS)),
+                ("residual", 2) if !ops.takes_residual() && is_whole(numbers[1]) => {
+                    PostOp::QuantizedResidual {
+                        dtype: quantized.unwrap_or(DType::F32),
+                        scale: numbers[0],
+                        zero_point: numbers[1] as i32,
+                    }
+                }
+                ("residual", 0 | 2) if ops.takes_residual() => return Err(PostOps::bad(text, TWO_RESIDUALS)),
+                ("residual", 2) => return Err(PostOps::bad(text, BAD_SCALE)),
+                ("round", 1) if is_whole(numbers[0]) => {
+                    PostOp::Round { dtype: quantized.unwrap_or(DType::F32), zero_point: numbers[0] as i32 }
+                }
+                ("quantize", 1) if is_whole(numbers[0]) => {
+                    PostOp::Quantize { dtype: quantized.unwrap_or(DType::F32), zero_point: numbers[0] as i32 }
+                }
                 ("mul_channel", 0) => PostOp::MulChannel,
                 ("add_channel", 0) => PostOp::AddChannel,
                 ("prelu", 0) => PostOp::Prelu,
@@ -291,6 +396,8 @@ impl FromStr for PostOps {
                 _ => {
                     let rule = match word {
                         "leaky_relu" => "takes one number",
+                        "residual" => "takes nothing, or a dtype, a scale and a zero point",
+                        "quantize" | "round" => "takes a dtype and a zero point",
                         "clip" => "takes two numbers",
                         word if WITHOUT_NUMBERS.contains(&word) => "takes no number",
                         _ => "is not a post-op",
@@ -304,8 +411,22 @@ impl FromStr for PostOps {
             ops.list[ops.len] = op;
             ops.len += 1;
         }
+        ops.check()?;
         Ok(ops)
     }
+}
+
+/// The integers of a quantised dtype; none of another.
+fn byte_range(dtype: DType) -> std::ops::Range<i32> {
+    match dtype {
+        DType::U8 => 0..256,
+        DType::S8 => -128..128,
+        _ => 0..0,
+    }
+}
+
+fn is_whole(x: f32) -> bool {
+    x.fract() == 0.0 && x.abs() < 1000.0
 }
 
 #[cfg(test)]
@@ -314,8 +435,14 @@ mod tests {
 
     #[test]
     fn words_and_back() {
-        for text in ["", "relu", "residual,relu", "mul_channel,add_channel,clip(0,6)", "leaky_relu(0.1),tanh"]
-        {
+        for text in [
+            "",
+            "relu",
+            "residual,relu",
+            "mul_channel,add_channel,clip(0,6)",
+            "leaky_relu(0.1),tanh",
+            "mul_channel,round(u8,7),residual(s8,0.5,-3),relu,quantize(u8,128)",
+        ] {
             assert_eq!(text.parse::<PostOps>().unwrap().to_string(), text);
         }
         assert_eq!(" relu6 , silu ".parse::<PostOps>().unwrap().to_string(), "clip(0,6),silu");
@@ -348,6 +475,17 @@ mod tests {
             "relu relu",
             "relu(1)",
             "residual,residual",
+            "residual,residual(u8,1,0)",
+            "residual(u8,0,1)",
+            "residual(u8,1,0.5)",
+            "residual(1,0)",
+            "residual(f32,1,0)",
+            "quantize",
+            "quantize(u8)",
+            "quantize(f32,0)",
+            "quantize(u8,256)",
+            "quantize(s8,128)",
+            "quantize(u8,0),relu",
             "clip(nan,1)",
             "relu,relu,relu,relu,relu,relu,relu,relu,relu",
         ] {

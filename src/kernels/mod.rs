@@ -22,6 +22,7 @@ pub(crate) mod along_axis;
 pub(crate) mod axis_copy;
 pub(crate) mod axis_map;
 pub(crate) mod blocked_map;
+pub(crate) mod bytes;
 pub(crate) mod channel_copy;
 #[allow(unsafe_code)]
 pub(crate) mod conv;

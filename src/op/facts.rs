@@ -49,6 +49,9 @@ pub struct Facts {
     pub post_op: Option<PostOpWord>,
     /// Why the op has no gradient, if it can have none: a sentence that names the op as "it".
     pub without_gradient: Option<&'static str>,
+    /// Whether the result holds the same numbers in more memory, so that constants are better kept as the operand has them, for who can
+    /// use that.
+    pub inflates: bool,
 }
 
 impl Facts {
@@ -61,6 +64,7 @@ impl Facts {
         multiply_adds: None,
         post_op: None,
         without_gradient: None,
+        inflates: false,
     };
 }
 

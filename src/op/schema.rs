@@ -258,6 +258,12 @@ impl Schema {
         self
     }
 
+    /// The same schema of an op whose result takes more memory ([`Facts::inflates`]).
+    pub const fn inflating(mut self) -> Schema {
+        self.facts.inflates = true;
+        self
+    }
+
     /// The same schema of an op that puts its operands one after another along the axis that this parameter names.
     pub const fn concatenates(mut self, axis: &'static str) -> Schema {
         self.facts.concatenates = Some(axis);

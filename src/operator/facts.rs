@@ -61,6 +61,11 @@ impl BoundOp {
 
     /// Whether the op gives the same numbers with the dtype that a parameter names.
     pub fn is_cast(&self) -> bool {
+        self.makes_stated_dtype() && self.registered().schema().tensors().count() == 1
+    }
+
+    /// Whether a parameter names the dtype of the only result.
+    pub fn makes_stated_dtype(&self) -> bool {
         matches!(self.registered().schema().outputs, [one] if matches!(one.dtype, OutputDType::Stated(_)))
     }
 

@@ -48,6 +48,7 @@ pub use norm::layer_norm::layer_norm;
 pub use norm::local_response_norm::{LocalResponseNorm, local_response_norm};
 pub use pointwise::binary::*;
 pub use pointwise::dropout::{dropout, feature_dropout};
+pub use pointwise::quantize::{dequantize, quantize};
 pub(crate) use pointwise::to_dtype::TO_DTYPE;
 pub use pointwise::to_dtype::to_dtype;
 pub use pointwise::unary::*;
@@ -87,6 +88,7 @@ const ALL: &[&[&Op]] = &[
     shape::split::OPS,
     conv::OPS,
     pointwise::dropout::OPS,
+    pointwise::quantize::OPS,
     pointwise::to_dtype::OPS,
     shape::flip::OPS,
     norm::group_norm::OPS,

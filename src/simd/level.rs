@@ -14,6 +14,8 @@ pub enum Isa {
     Avx2,
     /// AVX-512 F, BW, DQ and VL.
     Avx512,
+    /// What `Avx512` is, and AVX-512's products of bytes.
+    Avx512Vnni,
     /// What `Avx512` is, and AVX-512's products of bfloat16.
     Avx512Bf16,
 }
@@ -22,10 +24,7 @@ impl Isa {
     /// Whether this process uses them: the machine has them, and `ONEDNN_MAX_CPU_ISA` allows them.
     #[inline]
     pub fn is_here(self) -> bool {
-        match self {
-            Isa::Avx512Bf16 => has_bf16(),
-            other => level().has(other),
-        }
+        level().has(self)
     }
 }
 
@@ -34,23 +33,34 @@ impl Isa {
 #[inline]
 pub(crate) fn level() -> Level {
     static LEVEL: OnceLock<Level> = OnceLock::new();
-    *LEVEL.get_or_init(|| detect(allowed_bits(std::env::var("ONEDNN_MAX_CPU_ISA").ok().as_deref())))
+    *LEVEL.get_or_init(|| detect(allowed_bits(max_cpu_isa().as_deref())))
 }
 
-/// Whether the machine has products of bfloat16, and `ONEDNN_MAX_CPU_ISA` allows them.
-fn has_bf16() -> bool {
-    static HAS: OnceLock<bool> = OnceLock::new();
-    *HAS.get_or_init(|| {
-        let allowed = allows_bf16(std::env::var("ONEDNN_MAX_CPU_ISA").ok().as_deref());
-        allowed && level().has(Isa::Avx512Bf16)
-    })
+fn max_cpu_isa() -> Option<String> {
+    std::env::var("ONEDNN_MAX_CPU_ISA").ok()
 }
 
-/// As [`allowed_bits`].
-fn allows_bf16(name: Option<&str>) -> bool {
+/// Whether `ONEDNN_MAX_CPU_ISA` allows an extension of AVX-512.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn allows(extension: Isa) -> bool {
+    static ALLOWED: OnceLock<usize> = OnceLock::new();
+    let names = *ALLOWED.get_or_init(|| extensions_of(max_cpu_isa().as_deref()));
+    EXTENSIONS[..names].contains(&extension)
+}
+
+/// The extensions of AVX-512, each of which comes with those before it.
+#[cfg(target_arch = "x86_64")]
+const EXTENSIONS: [Isa; 2] = [Isa::Avx512Vnni, Isa::Avx512Bf16];
+
+/// How many of them the variable allows.
+#[cfg(target_arch = "x86_64")]
+fn extensions_of(name: Option<&str>) -> usize {
     let narrower = ["AVX512_CORE", "AVX512_CORE_VNNI"];
-    allowed_bits(name) == 512
-        && !name.is_some_and(|name| narrower.iter().any(|n| n.eq_ignore_ascii_case(name)))
+    match narrower.iter().position(|n| name.is_some_and(|name| n.eq_ignore_ascii_case(name))) {
+        Some(extensions) => extensions,
+        None if allowed_bits(name) == 512 => EXTENSIONS.len(),
+        None => 0,
+    }
 }
 
 /// The names are oneDNN's. A name that oneDNN does not know limits neither oneDNN nor this crate.
@@ -71,13 +81,16 @@ mod tests {
         let bits =
             [None, Some("sse41"), Some("AVX"), Some("avx2_vnni"), Some("AVX512_CORE"), Some("none such")];
         assert_eq!(bits.map(allowed_bits), [512, 128, 128, 256, 512, 512]);
-        let bf16 = [
+        let extensions = [
             None,
             Some("avx512_core"),
             Some("AVX512_CORE_VNNI"),
             Some("avx512_core_bf16"),
             Some("AVX2_VNNI_2"),
         ];
-        assert_eq!(bf16.map(allows_bf16), [true, false, false, true, false]);
+        #[cfg(target_arch = "x86_64")]
+        assert_eq!(extensions.map(extensions_of), [2, 0, 1, 2, 0]);
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = extensions;
     }
 }

@@ -15,6 +15,7 @@ mod portable;
 #[cfg(not(target_arch = "x86_64"))]
 use portable as arch;
 
+pub(crate) mod bytes;
 mod level;
 pub(crate) mod vectors;
 

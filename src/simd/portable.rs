@@ -1,5 +1,6 @@
 //! Machines without a module of their own: the compiler chooses the instructions, from those that the target guarantees.
 
+use super::bytes::{ByteLoop, PlainBytes};
 use super::vectors::{KEEP, Vector, VectorLoop, VectorWidth, Width};
 use super::{Loop, MathLoop, VectorUnit};
 #[cfg(target_arch = "aarch64")]
@@ -45,6 +46,10 @@ pub(super) fn dispatch<L: Loop>(l: L) -> L::Out {
 #[inline]
 pub(super) fn dispatch_math<L: MathLoop>(l: L) -> L::Out {
     l.run::<Native>()
+}
+
+pub(super) fn dispatch_bytes<L: ByteLoop>(l: L) {
+    l.run::<PlainBytes>(());
 }
 
 #[inline(always)]

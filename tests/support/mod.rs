@@ -153,6 +153,11 @@ pub fn arguments(op: &Op, t: &Tensor) -> Vec<(&'static str, Value)> {
     let mut values = Vec::new();
     for a in op.schema().args {
         let value: Value = match a.kind {
+            _ if a.name == "zero_point" => StridedTensor::from_slice(&[0i32; 17], &[17]).unwrap().into(),
+            // What is dequantised are integers.
+            ArgKind::Data if op.schema().name == "dequantize" => {
+                ops::to_dtype(t, blocktensor::DType::U8).unwrap_or_else(|_| t.clone()).into()
+            }
             ArgKind::Data => t.clone().into(),
             ArgKind::DataList => vec![t.clone(), t.clone()].into(),
             ArgKind::Param => vector.clone().into(),

@@ -156,12 +156,22 @@ impl Array {
                 let narrow = memory::try_collect(CALL, v.iter().map(|&v| v as u8));
                 narrow.and_then(|narrow| StridedTensor::from_slice(&narrow, &self.dims))
             }
+            (ElementType::SignedByte, Values::Int(_, v)) => {
+                if let Some(v) = v.iter().find(|v| i8::try_from(**v).is_err()) {
+                    return Err(format!(
+                        "the input is {of}, and {v} does not fit into that; change the value"
+                    ));
+                }
+                let narrow = memory::try_collect(CALL, v.iter().map(|&v| v as i8));
+                narrow.and_then(|narrow| StridedTensor::from_slice(&narrow, &self.dims))
+            }
             (of, values) => {
                 let numpy = match of {
                     ElementType::F32 => "float32",
                     ElementType::Int(_) => "int64",
                     ElementType::Bool => "bool",
                     ElementType::Byte => "uint8",
+                    ElementType::SignedByte => "int8",
                 };
                 return Err(format!(
                     "it holds {}, and the input is {of}; write it as {numpy}",
@@ -181,6 +191,10 @@ impl Array {
             ElementType::Byte => Values::Int(
                 Integer::U8,
                 memory::try_collect(CALL, t.to_vec::<u8>()?.into_iter().map(i64::from))?,
+            ),
+            ElementType::SignedByte => Values::Int(
+                Integer::I8,
+                memory::try_collect(CALL, t.to_vec::<i8>()?.into_iter().map(i64::from))?,
             ),
             ElementType::Bool => {
                 Values::Bool(memory::try_collect(CALL, t.to_vec::<u8>()?.into_iter().map(|v| v != 0))?)

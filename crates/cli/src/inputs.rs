@@ -320,7 +320,7 @@ fn open_size(slot: &Slot<'_>, dim: &Dim) -> Failure {
 fn random_dims(slot: &Slot<'_>, option: &str, sizes: &Sizes) -> Result<Vec<usize>> {
     let dims = slot.dims.iter().map(|dim| sizes.number(dim).ok_or_else(|| open_size(slot, dim)));
     let dims = dims.collect::<Result<Vec<usize>>>()?;
-    if let ElementType::Int(_) | ElementType::Byte = slot.of {
+    if let ElementType::Int(_) | ElementType::Byte | ElementType::SignedByte = slot.of {
         let text = format!(
             "the {} takes integers, whose range the model does not tell; pass `--input {}=FILE`",
             slot.text(),

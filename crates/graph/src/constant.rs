@@ -23,6 +23,8 @@ pub enum ElementType {
     /// Numbers from 0 to 255 that a run holds as u8: a program's operators make them. Integers of a model whose type is
     /// [`Integer::U8`] are s32 in a run.
     Byte,
+    /// Numbers from -128 to 127 that a run holds as s8: quantised ones.
+    SignedByte,
 }
 
 impl ElementType {
@@ -35,6 +37,7 @@ impl ElementType {
             ElementType::F32 => DType::F32,
             ElementType::Int(_) => DType::S32,
             ElementType::Bool | ElementType::Byte => DType::U8,
+            ElementType::SignedByte => DType::S8,
         }
     }
 }
@@ -142,6 +145,7 @@ impl std::fmt::Display for ElementType {
             ElementType::Int(of) => of.fmt(f),
             ElementType::Bool => f.write_str("bool"),
             ElementType::Byte => f.write_str("byte"),
+            ElementType::SignedByte => f.write_str("signed byte"),
         }
     }
 }
@@ -169,6 +173,8 @@ pub enum Constant {
     },
     /// Numbers from 0 to 255, in a tensor of u8.
     Byte(StridedTensor),
+    /// Numbers from -128 to 127, in a tensor of s8.
+    SignedByte(StridedTensor),
 }
 
 impl Constant {
@@ -185,7 +191,7 @@ impl Constant {
     /// Sizes.
     pub fn dims(&self) -> &[usize] {
         match self {
-            Constant::F32(t) | Constant::Byte(t) => t.dims(),
+            Constant::F32(t) | Constant::Byte(t) | Constant::SignedByte(t) => t.dims(),
             Constant::Int { dims, .. } | Constant::Bool { dims, .. } => dims,
         }
     }
@@ -197,6 +203,7 @@ impl Constant {
             Constant::Int { of, .. } => ElementType::Int(*of),
             Constant::Bool { .. } => ElementType::Bool,
             Constant::Byte(_) => ElementType::Byte,
+            Constant::SignedByte(_) => ElementType::SignedByte,
         }
     }
 
@@ -232,6 +239,9 @@ impl Constant {
         Ok(match self {
             Constant::F32(t) => memory::try_collect(CONSTANT, t.to_vec::<f32>()?.into_iter().map(f64::from))?,
             Constant::Byte(t) => memory::try_collect(CONSTANT, t.to_vec::<u8>()?.into_iter().map(f64::from))?,
+            Constant::SignedByte(t) => {
+                memory::try_collect(CONSTANT, t.to_vec::<i8>()?.into_iter().map(f64::from))?
+            }
             Constant::Int { values, .. } => memory::try_collect(CONSTANT, values.iter().map(|&v| v as f64))?,
             Constant::Bool { values, .. } => {
                 memory::try_collect(CONSTANT, values.iter().map(|&v| f64::from(u8::from(v))))?
@@ -239,13 +249,15 @@ impl Constant {
         })
     }
 
-    /// The tensor that a kernel gets: f32, s32 for integers, u8 for Booleans and bytes.
+    /// The tensor that a kernel gets: f32, s32 for integers, u8 for Booleans and bytes, s8 for signed bytes.
     ///
     /// # Errors
     /// `InvalidArgument` for an integer that s32 cannot hold; `OutOfMemory`.
     pub fn to_tensor(&self) -> Result<StridedTensor> {
         Ok(match self {
-            Constant::F32(t) | Constant::Byte(t) => t.contiguous(MemoryFormat::Contiguous)?,
+            Constant::F32(t) | Constant::Byte(t) | Constant::SignedByte(t) => {
+                t.contiguous(MemoryFormat::Contiguous)?
+            }
             Constant::Int { dims, values, .. } => {
                 let narrow = values.iter().map(|&v| {
                     i32::try_from(v).map_err(|_| crate::Error::Invalid {

@@ -178,6 +178,7 @@ impl Expansion<'_> {
                 Ok(Constant::Bool { dims: dims.to_vec(), values }.into())
             }
             Some(Constant::Byte(t)) => Ok(Constant::Byte(t.reshape(dims)?).into()),
+            Some(Constant::SignedByte(t)) => Ok(Constant::SignedByte(t.reshape(dims)?).into()),
             Some(Constant::F32(t)) => Ok(Constant::F32(t.reshape(dims)?).into()),
             None => {
                 let view = BoundOp::view(dims).map_err(|e| self.of_operator(e))?;
@@ -188,9 +189,16 @@ impl Expansion<'_> {
 
     pub(crate) fn operation(&mut self, operation: Operation, inputs: &[&Value]) -> Result<Vec<Value>> {
         self.check_conditions(&operation, inputs)?;
-        if inputs.iter().all(|v| v.constant().is_some()) {
+        // Weights of windows stay as they are until the passes: a convolution may take them.
+        let is_kept = facts(&*operation).inflates && inputs.first().is_some_and(|x| x.rank() > 2);
+        if !is_kept && inputs.iter().all(|v| v.constant().is_some()) {
             return self.fold(&operation, inputs);
         }
+        self.add(operation, inputs)
+    }
+
+    /// Adds a node.
+    fn add(&mut self, operation: Operation, inputs: &[&Value]) -> Result<Vec<Value>> {
         let descs = descs_of(inputs)?;
         let results = operation.results(&descs).map_err(|e| self.of_operator(e))?;
         let operation = match operation {
@@ -233,7 +241,7 @@ impl Expansion<'_> {
         let width = match of {
             ElementType::F32 => 4,
             ElementType::Int(_) => 8,
-            ElementType::Bool | ElementType::Byte => 1,
+            ElementType::Bool | ElementType::Byte | ElementType::SignedByte => 1,
         };
         let bytes = dims.iter().try_fold(width, |n: usize, &d| n.checked_mul(d));
         let left = self.network.budget.bytes;
@@ -356,6 +364,7 @@ impl Types {
             _ => None,
         };
         let own = match operation {
+            Operation::Bound(op) if op.makes_stated_dtype() => ElementType::Byte,
             Operation::Bound(_) | Operation::Integers(_) => ElementType::Bool,
             Operation::Other(_) => ElementType::Byte,
         };
@@ -375,6 +384,7 @@ impl Types {
         match dtype {
             DType::S32 => ElementType::Int(self.integers),
             DType::U8 => self.u8,
+            DType::S8 => ElementType::SignedByte,
             _ => ElementType::F32,
         }
     }
@@ -393,6 +403,7 @@ fn constant_of(t: StridedTensor, types: Types) -> Result<Constant> {
             Constant::Bool { dims, values }
         }
         ElementType::Byte => Constant::Byte(t),
+        ElementType::SignedByte => Constant::SignedByte(t),
         ElementType::F32 => Constant::F32(t),
     })
 }

@@ -4,6 +4,7 @@ mod algorithms;
 mod errors;
 mod faults;
 mod groups;
+mod integers;
 mod like;
 mod names;
 mod passes;

@@ -25,6 +25,13 @@ impl Net {
         self.graph.constant(&format!("c{}", self.seed), Constant::F32(t)).unwrap()
     }
 
+    fn integer(&mut self, value: i64) -> ValueId {
+        self.seed += 1;
+        let values =
+            Constant::Int { of: blocktensor_graph::Integer::I32, dims: vec![1], values: vec![value] };
+        self.graph.constant(&format!("c{}", self.seed), values).unwrap()
+    }
+
     fn op(&mut self, op: &str, inputs: &[(&str, ValueId)], params: &[(&str, Param)]) -> ValueId {
         self.seed += 1;
         self.graph.op(&format!("{op}{}", self.seed), op, inputs, params).unwrap()
@@ -113,6 +120,13 @@ fn network() -> Graph {
     let r = n.op("sub", &[("a", p), ("b", q)], &[]);
     let r = n.op("add", &[("a", r), ("b", e)], &[]);
     let m = n.op("mean", &[("x", r)], &[("axes", vec![2i64, 3].into())]);
+    // Integers that are pooled as numbers.
+    let (scale, zero) = (n.positive(&[1]), n.integer(100));
+    let pair = |x| [("x", x), ("scale", scale), ("zero_point", zero)];
+    let bytes = n.op("quantize", &pair(x), &[]);
+    let numbers = n.op("dequantize", &pair(bytes), &[]);
+    let most = n.op("max_pool2d", &[("x", numbers)], &[("kernel", 2i64.into())]);
+    n.graph.output("most", most).unwrap();
     n.graph.output("features", r).unwrap();
     n.graph.output("mean", m).unwrap();
     n.graph

@@ -22,7 +22,7 @@ impl Data {
             Constant::Bool { values, .. } => {
                 (collect(values.iter().map(|&b| i64::from(b)))?, ElementType::Bool)
             }
-            Constant::F32(_) | Constant::Byte(_) => return Ok(None),
+            Constant::F32(_) | Constant::Byte(_) | Constant::SignedByte(_) => return Ok(None),
         };
         Ok(Some(Data { dims: constant.dims().to_vec(), values, of }))
     }

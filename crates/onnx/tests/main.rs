@@ -10,6 +10,7 @@ mod microsoft;
 mod models;
 mod onnx_nodes;
 mod ops;
+mod quantize;
 mod refused;
 mod shapes;
 mod show;

@@ -46,7 +46,7 @@ pub(crate) fn import_for(
     let others = match of {
         Some(ElementType::Int(_)) => OtherTypes::IntegersAsS32,
         Some(ElementType::Bool) => OtherTypes::BooleansAsU8,
-        Some(ElementType::F32 | ElementType::Byte) | None => OtherTypes::Refused,
+        Some(ElementType::F32 | ElementType::Byte | ElementType::SignedByte) | None => OtherTypes::Refused,
     };
     if let Ok(t) = x.cast::<PyTensor>() {
         return Ok(t.get().0.clone());

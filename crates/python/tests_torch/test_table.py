@@ -161,6 +161,8 @@ EXCEPTIONS = {
     "global_avg_pool": "PyTorch has `adaptive_avg_pool2d(x, 1)`",
     "global_max_pool": "PyTorch has `adaptive_max_pool2d(x, 1)`",
     "hardtanh": "it is `clamp`",
+    "quantize": "quantised exports are refused by name",
+    "dequantize": "quantised exports are refused by name",
     "to_dtype": "models are f32, and `precision=` adds it to plans",
     "tril": "it is `where` with a constant mask, which runs on blocked tensors too",
     "triu": "it is `where` with a constant mask, which runs on blocked tensors too",

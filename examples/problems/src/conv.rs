@@ -2,7 +2,8 @@
 
 use blocktensor::ops::{self, Conv, ConvTranspose, Direction, Forward, Transposed};
 use blocktensor::{
-    ConvPacker, Layout, MemoryFormat, PackedConv, Result, Source, StridedTensor, Tensor, WeightsKind, ledger,
+    ConvPacker, DType, Layout, MemoryFormat, PackedConv, Result, Source, StridedTensor, Tensor, WeightsKind,
+    ledger,
 };
 
 use crate::check::{LAYOUTS, Outcome, Refusal, Want, in_layouts};
@@ -149,8 +150,10 @@ fn every_way<const N: usize, D: Direction>(
     let plane: usize = p.output.iter().product();
     let with_bias: Vec<f64> =
         sums.iter().enumerate().map(|(i, v)| v + f64::from(b[i / plane % p.o])).collect();
-    let x = StridedTensor::from_slice(&x, &src)?;
-    let w = StridedTensor::from_slice(&w, &weights)?;
+    // One of the implementations is for integers.
+    let dtype = if alg == Some("int8") { DType::S8 } else { DType::F32 };
+    let x = StridedTensor::from_slice(&x, &src)?.to_dtype(dtype)?;
+    let w = StridedTensor::from_slice(&w, &weights)?.to_dtype(dtype)?;
     let b = StridedTensor::from_slice(&b, &[p.o])?;
     let want = |values| {
         let rule = "output padding of a step or more";
@@ -178,13 +181,14 @@ fn every_way<const N: usize, D: Direction>(
         let packed = biased.of("packed weights", || {
             let source_of = match (blocked, MemoryFormat::channels_last_of(p.spatial + 2)) {
                 (true, _) => Source::of(source)?,
-                (_, Some(format)) if layout == "nhwc" => Source::strided(&src, format)?,
-                _ => Source::strided(&src, MemoryFormat::Contiguous)?,
+                (_, Some(format)) if layout == "nhwc" => Source::strided(&src, format)?.dtype(dtype),
+                _ => Source::strided(&src, MemoryFormat::Contiguous)?.dtype(dtype),
             };
             let packed = packer()?.pack_for(&source_of)?;
             implementation = packed.implementation();
             let run = || blocktensor::run(|| packed.run(source));
-            if blocked { ledger::deny_reorders(run) } else { run() }
+            let result = if blocked { ledger::deny_reorders(run) } else { run() }?;
+            ops::to_dtype(&result, DType::F32)
         });
         let outcome = outcome.and(match packed {
             Outcome::Failed(why) => Outcome::Failed(format!("{why} ({implementation})")),

@@ -5,7 +5,7 @@ use super::implementation::{
     ConvImplementation, ConvKernel, ConvOperands, ConvTypes, Elements, NoKernel, Problem, Refusal, run,
 };
 use super::weights::{PlainWeights, output_first, pack, repack};
-use super::{Algorithm, ConvGeometry, ConvParams, implementations, kind_of};
+use super::{Algorithm, ConvGeometry, ConvParams, implementations, integers, kind_of};
 use crate::dtype::DType;
 use crate::error::{self, Complaint, Error, Result, Text, Unsupported, fail};
 use crate::key::DispatchKey;
@@ -55,8 +55,9 @@ impl<'a> Call<'a> {
         let x = args.tensor(0)?;
         let g = ConvGeometry::new(args.op(), spatial, x.dims(), weights, bias_dims, &numbers)?;
         let (residual, channel) = (args.optional_tensor(3)?, args.tensors(4)?);
-        let types = ConvTypes::all_of(x.dtype());
-        check_operands(args.op(), &params.post_ops, (&g.dst_dims(), types.dst), residual, channel)?;
+        let types = ConvTypes::of(x.dtype(), &params.post_ops);
+        integers::check(args.op(), types, &params.post_ops, g.zero_point)?;
+        check_operands(args.op(), &params.post_ops, (&g.dst_dims(), types.residual()), residual, channel)?;
         Ok(Call {
             g,
             types,
@@ -230,16 +231,16 @@ fn blocked(engine: Engine, args: &Args<'_>, results: &mut Results<'_>) -> Kernel
             return Err(Stop::Declined);
         }
         // Without a primitive: the next engine's result is the same.
-        results.describe(&TensorDesc::of_layout(dims, x.layout(), x.dtype()))?;
+        results.describe(&TensorDesc::of_layout(dims, x.layout(), call.types.dst))?;
     }
     if empty && call.algorithm == Algorithm::Direct {
-        results.blocked(&dims, x.layout(), x.dtype())?;
+        results.blocked(&dims, x.layout(), call.types.dst)?;
         return Ok(());
     }
     let kernel = call.kernel(engine, args, &problem)?;
-    results.describe(&TensorDesc::of_layout(dims, x.layout(), x.dtype()))?;
+    results.describe(&TensorDesc::of_layout(dims, x.layout(), call.types.dst))?;
     let scratchpad = results.scratchpad(kernel.scratchpad_bytes())?;
-    let dst = results.blocked(&dims, x.layout(), x.dtype())?;
+    let dst = results.blocked(&dims, x.layout(), call.types.dst)?;
     if empty {
         return Ok(());
     }
@@ -251,6 +252,7 @@ fn blocked(engine: Engine, args: &Args<'_>, results: &mut Results<'_>) -> Kernel
         repacked.bytes()
     };
     let bias = call.bias.map(StridedTensor::values).transpose()?;
+    integers::check_bias(g.op, call.types, bias.as_deref())?;
     let channel = channel_values(call.channel)?;
     let operands = ConvOperands {
         src: elements(TensorRef::Blocked(x)),
@@ -278,7 +280,7 @@ fn strided(engine: Engine, args: &Args<'_>, results: &mut Results<'_>) -> Kernel
     let call = Call::new(args, &params, w.dims())?;
     let (g, location) = (&call.g, args.location());
     let desc =
-        FormatRule::AnySuggests.desc(args.op(), &format_operands(x, given), &g.dst_dims(), x.dtype())?;
+        FormatRule::AnySuggests.desc(args.op(), &format_operands(x, given), &g.dst_dims(), call.types.dst)?;
     let format = MemoryFormat::of_dense(&g.dst_dims(), desc.strides().unwrap_or(&[]));
     let problem = call.problem(SourceLayout::Strided(format), None);
     let empty = g.dst_dims().contains(&0);
@@ -309,6 +311,7 @@ fn strided(engine: Engine, args: &Args<'_>, results: &mut Results<'_>) -> Kernel
     };
     let weights = pack(&*kernel, &PlainWeights::new(g, &w), call.types.weights, location)?;
     let bias = call.bias.map(StridedTensor::values).transpose()?;
+    integers::check_bias(g.op, call.types, bias.as_deref())?;
     let channel = channel_values(call.channel)?;
     let operands = ConvOperands {
         src: elements(TensorRef::Strided(&x)),

@@ -56,6 +56,8 @@ pub(crate) struct ConvGeometry {
     pub pad_end: Dims,
     /// Of a transposed convolution; 0 for the other.
     pub output_padding: Dims,
+    /// The integer of the source that stands for 0, and that the padding is of. 0 for other sources.
+    pub zero_point: i32,
 }
 
 /// The parameters as they come, before any rule.
@@ -66,6 +68,7 @@ pub(crate) struct ConvNumbers {
     pub groups: usize,
     /// The output padding of a transposed convolution.
     pub transposed: Option<Dims>,
+    pub zero_point: i32,
 }
 
 impl ConvGeometry {
@@ -255,6 +258,7 @@ impl ConvGeometry {
             pad_begin: Dims::from_slice(pad_begin),
             pad_end: Dims::from_slice(pad_end),
             output_padding: p.transposed.unwrap_or(Dims::filled(0, spatial)),
+            zero_point: p.zero_point,
         })
     }
 }

@@ -18,7 +18,8 @@ use crate::op::kernel::Engine;
 use crate::post_ops::PostOps;
 use crate::scratchpad::Scratchpad;
 
-/// The dtypes of source, weights and result, together. Bias and the numbers of post-ops are f32.
+/// The dtypes of source, weights and result, together. Bias and the numbers of post-ops are f32. What a source of integers has is in
+/// `integers.rs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ConvTypes {
     pub src: DType,

@@ -2,6 +2,7 @@
 
 use super::gemm::Gemm;
 use super::implementation::{ConvImplementation, Problem};
+use super::int8::Int8;
 #[cfg(feature = "onednn")]
 use super::onednn::OneDnn;
 use super::pointwise::Pointwise;
@@ -16,6 +17,7 @@ pub(crate) static ALL: &[&dyn ConvImplementation] = &[
     &Gemm,
     &Pointwise,
     &Tiled,
+    &Int8,
     &Winograd { outputs: 4, ahead: true },
     &Winograd { outputs: 4, ahead: false },
     &Winograd { outputs: 2, ahead: true },

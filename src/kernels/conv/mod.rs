@@ -24,6 +24,8 @@ mod gemm;
 pub(crate) mod geometry;
 pub(crate) mod implementation;
 pub(crate) mod implementations;
+mod int8;
+pub(crate) mod integers;
 #[cfg(feature = "onednn")]
 mod onednn;
 pub(crate) mod params;

@@ -1,6 +1,6 @@
 //! `ConvParams`: the parameters of a convolution, transposed or not, of any number of spatial dimensions.
 
-use super::{Algorithm, ConvNumbers, kind_of};
+use super::{Algorithm, ConvNumbers, integers, kind_of};
 use crate::error::{Result, fail};
 use crate::layout::dims::{Dims, ToDims};
 use crate::op::params::{Param, Params, read_values};
@@ -19,6 +19,8 @@ pub(crate) struct ConvParams {
     pub post_ops: PostOps,
     pub allow_reference: bool,
     pub algorithm: Algorithm,
+    /// Of a source of integers: the one that stands for 0.
+    pub x_zero_point: i64,
     /// Of a transposed convolution.
     pub output_padding: Dims,
 }
@@ -33,12 +35,13 @@ impl Params for ConvParams {
         word("post_ops", ""),
         flag("allow_reference", false),
         word("algorithm", "direct"),
+        int("x_zero_point", 0),
         ints("output_padding", &[0]),
     ];
 
     fn read(args: &Args<'_>) -> Result<ConvParams> {
         let i = Self::first(args);
-        let has_output_padding = args.values().len() > i + 7;
+        let has_output_padding = args.values().len() > i + 8;
         Ok(ConvParams {
             stride: Dims::read(args, i)?,
             padding: Dims::read(args, i + 1)?,
@@ -47,7 +50,8 @@ impl Params for ConvParams {
             post_ops: PostOps::read(args, i + 4)?,
             allow_reference: bool::read(args, i + 5)?,
             algorithm: Algorithm::read(args, i + 6)?,
-            output_padding: if has_output_padding { Dims::read(args, i + 7)? } else { Dims::filled(0, 1) },
+            x_zero_point: i64::read(args, i + 7)?,
+            output_padding: if has_output_padding { Dims::read(args, i + 8)? } else { Dims::filled(0, 1) },
         })
     }
 
@@ -58,6 +62,7 @@ impl Params for ConvParams {
         to.push(self.post_ops.arg());
         to.push(self.allow_reference.arg());
         to.push(self.algorithm.arg());
+        to.push(self.x_zero_point.arg());
         to.push(self.output_padding.arg());
     }
 }
@@ -107,6 +112,7 @@ impl ConvParams {
             dilation: each("dilation", &self.dilation)?,
             groups: self.groups,
             transposed: if transposed { Some(each("output_padding", &self.output_padding)?) } else { None },
+            zero_point: integers::zero_point(op, self.x_zero_point)?,
         })
     }
 }

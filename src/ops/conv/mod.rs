@@ -11,14 +11,14 @@ pub use params::{
 pub use crate::kernels::conv::Algorithm;
 
 #[cfg(feature = "onednn")]
-use crate::dtype::DType::{BF16, F32};
+use crate::dtype::DType::BF16;
+use crate::dtype::DType::{self, F32, S8, S32, U8};
 use crate::error::Result;
 use crate::kernels::conv::{ConvParams, call, geometry};
 use crate::key::DispatchKey;
 use crate::op::args::ArgList;
 use crate::op::facts::{self, CallSizes, Packing};
 use crate::op::kernel::{Engine, KernelFn};
-#[cfg(feature = "onednn")]
 use crate::op::lookup::DTypeTuple;
 use crate::op::params::{Params, with_params};
 use crate::op::schema::{data, optional_data, optional_param, param_list};
@@ -67,16 +67,16 @@ const fn tensors(spatial: usize, weights: ArgSpec) -> [ArgSpec; 5] {
 
 const INPUT_FIRST: ArgSpec = ArgSpec { is_input_first: true, ..data("weights") };
 
-const fn args(spatial: usize) -> [ArgSpec; 12] {
-    with_params(&tensors(spatial, data("weights")), ConvParams::SPECS.split_at(7).0)
+const fn args(spatial: usize) -> [ArgSpec; 13] {
+    with_params(&tensors(spatial, data("weights")), ConvParams::SPECS.split_at(8).0)
 }
 
-const fn transposed_args(spatial: usize) -> [ArgSpec; 13] {
+const fn transposed_args(spatial: usize) -> [ArgSpec; 14] {
     with_params(&tensors(spatial, INPUT_FIRST), ConvParams::SPECS)
 }
 
-static ARGS: [[ArgSpec; 12]; 3] = [args(1), args(2), args(3)];
-static TRANSPOSED_ARGS: [[ArgSpec; 13]; 3] = [transposed_args(1), transposed_args(2), transposed_args(3)];
+static ARGS: [[ArgSpec; 13]; 3] = [args(1), args(2), args(3)];
+static TRANSPOSED_ARGS: [[ArgSpec; 14]; 3] = [transposed_args(1), transposed_args(2), transposed_args(3)];
 
 /// Every weight is used once for each pixel of the result, or of the source if the convolution is transposed.
 const fn forward(name: &'static str, args: &'static [ArgSpec]) -> Schema {
@@ -125,6 +125,8 @@ const IMPLEMENTATIONS: &[Implementation] = &[
     (DispatchKey::BLOCKED, ONEDNN_BF16),
     (DispatchKey::STRIDED, RUST),
     (DispatchKey::BLOCKED, RUST),
+    (DispatchKey::STRIDED, RUST_INT8),
+    (DispatchKey::BLOCKED, RUST_INT8),
     (DispatchKey::STRIDED, GRADIENT),
     (DispatchKey::BLOCKED, GRADIENT),
 ];
@@ -140,6 +142,28 @@ const ONEDNN_BF16: Kernel = ONEDNN
     .with_dtypes(&[DTypeTuple { operands: &[BF16, BF16, F32, BF16, F32], results: &[BF16] }])
     .with_isa(Isa::Avx512Bf16);
 const RUST: Kernel = kernel(&|args, results| call::on(Engine::Rust, args, results));
+
+/// Exact sums of integers on every machine; fast with AVX-512's products of bytes.
+const RUST_INT8: Kernel = RUST.with_dtypes(&INT8);
+const INT8: [DTypeTuple; 24] = {
+    // Source; residual; result.
+    const OPERANDS: [[DType; 5]; 6] = [
+        [U8, S8, F32, F32, F32],
+        [U8, S8, F32, U8, F32],
+        [U8, S8, F32, S8, F32],
+        [S8, S8, F32, F32, F32],
+        [S8, S8, F32, U8, F32],
+        [S8, S8, F32, S8, F32],
+    ];
+    const RESULTS: [[DType; 1]; 4] = [[S32], [F32], [U8], [S8]];
+    let mut all = [DTypeTuple { operands: &[], results: &[] }; 24];
+    let mut i = 0;
+    while i < all.len() {
+        all[i] = DTypeTuple { operands: &OPERANDS[i / 4], results: &RESULTS[i % 4] };
+        i += 1;
+    }
+    all
+};
 
 const fn kernel(run: &'static KernelFn) -> Kernel {
     Kernel::rust(run).needing_dense().with_preferred(&crate::kernels::conv::preferred::preferred)
@@ -221,8 +245,14 @@ pub fn conv1d_fused<T: Operand>(
 /// grouped weights always have their groups apart); `bias` `[O]`.
 ///
 /// # Dtypes
-/// f32. bf16 with oneDNN on a machine with AVX512_BF16: `x`, `weights`, residual and result; sums, `bias` and numbers a channel are
-/// f32. Blocked weights of bf16 are packed on every call.
+/// f32. bf16 with oneDNN on a machine with AVX512_BF16: `x`, `weights`, residual and result; sums, `bias` and numbers for each channel
+/// are f32. Blocked weights of bf16 are packed on every call.
+///
+/// u8 or s8 with s8 weights, in Rust, fast with AVX-512's VNNI: the sums are exact, of 32 bits, and `bias` (f32) has whole numbers up to
+/// 2^24. `x_zero_point` is the integer that stands for 0, and padding is of it. Without post-ops the result is the sums, s32. Post-ops
+/// compute in f32, and so is their result; `quantize(dtype,zero_point)` as the last one makes u8 or s8 of it. Scales are their
+/// `mul_channel`; `residual(dtype,scale,zero_point)` adds a quantised residual, `residual` one of f32. Weights are packed on every
+/// call.
 ///
 /// # Layouts
 /// Strided: any. The result is channels-last when `x` or `weights` is. Weights are packed on every call; a packed convolution
@@ -322,8 +352,14 @@ pub fn conv_transpose1d_fused<T: Operand>(
 /// groups apart.
 ///
 /// # Dtypes
-/// f32. bf16 with oneDNN on a machine with AVX512_BF16: `x`, `weights`, residual and result; sums, `bias` and numbers a channel are
-/// f32. Blocked weights of bf16 are packed on every call.
+/// f32. bf16 with oneDNN on a machine with AVX512_BF16: `x`, `weights`, residual and result; sums, `bias` and numbers for each channel
+/// are f32. Blocked weights of bf16 are packed on every call.
+///
+/// u8 or s8 with s8 weights, in Rust, fast with AVX-512's VNNI: the sums are exact, of 32 bits, and `bias` (f32) has whole numbers up to
+/// 2^24. `x_zero_point` is the integer that stands for 0, and padding is of it. Without post-ops the result is the sums, s32. Post-ops
+/// compute in f32, and so is their result; `quantize(dtype,zero_point)` as the last one makes u8 or s8 of it. Scales are their
+/// `mul_channel`; `residual(dtype,scale,zero_point)` adds a quantised residual, `residual` one of f32. Weights are packed on every
+/// call.
 ///
 /// # Layouts
 /// As [`conv2d`].

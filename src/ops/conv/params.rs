@@ -70,6 +70,7 @@ impl<const N: usize, D: Direction> Default for Conv<N, D> {
             post_ops: PostOps::new(),
             allow_reference: false,
             algorithm: Algorithm::Direct,
+            x_zero_point: 0,
             output_padding: Dims::filled(0, N),
         };
         Conv { params, direction: PhantomData }
@@ -193,6 +194,12 @@ impl<const N: usize, D: Direction> Conv<N, D> {
         self
     }
 
+    /// Of a source of u8 or s8: the integer that stands for 0, of which the padding is too. The default is 0.
+    pub fn x_zero_point(mut self, zero_point: i64) -> Self {
+        self.params.x_zero_point = zero_point;
+        self
+    }
+
     /// Parameters of these names and values, as a call by name takes them. What is left out has its default.
     ///
     /// ```
@@ -213,7 +220,7 @@ impl<const N: usize, D: Direction> Conv<N, D> {
     /// The same parameters with one value for each dimension and side.
     pub(crate) fn of_params(op: &'static str, params: ConvParams) -> Result<Self> {
         let numbers = params.numbers(op, N, true)?;
-        let ConvNumbers { stride, padding, dilation, groups, transposed } = numbers;
+        let ConvNumbers { stride, padding, dilation, groups, transposed, .. } = numbers;
         let output_padding = transposed.unwrap_or(Dims::filled(0, N));
         let params = ConvParams { stride, padding, dilation, groups, output_padding, ..params };
         Ok(Conv { params, direction: PhantomData })

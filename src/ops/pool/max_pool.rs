@@ -1,12 +1,13 @@
 //! Max pooling: the largest element of each window.
 
 use super::{SidePadding, pool_windows, window_parameters};
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernels::gradient::windows;
 use crate::kernels::pool::Pooling;
 use crate::kernels::pool::geometry::{PoolGeometry, PoolWindow};
 use crate::kernels::spatial;
-use crate::op::lookup::OF_ONE;
+use crate::op::lookup::DTypeTuple;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, flag, ints, required_ints};
 use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
@@ -52,13 +53,21 @@ const fn args(spatial: usize) -> [ArgSpec; 6] {
     with_params(&[data("x").f32().with_ranks(spatial::image_ranks(spatial))], MaxPool::<2>::SPECS)
 }
 
+/// The largest of integers is one of them, whatever they stand for.
+const DTYPES: &[DTypeTuple] = &[
+    DTypeTuple { operands: &[], results: &[] },
+    DTypeTuple { operands: &[DType::BF16], results: &[] },
+    DTypeTuple { operands: &[DType::U8], results: &[] },
+    DTypeTuple { operands: &[DType::S8], results: &[] },
+];
+
 static ARGS: [[ArgSpec; 6]; 3] = [args(1), args(2), args(3)];
 static MAX_POOL1D: Op = Op::new(&Schema::new("max_pool1d", &ARGS[0]).dst_like_x())
-    .with(&Kernel::rust(&run_max_pool::<1>).with_dtypes(OF_ONE).needing_dense().on_both_with(&gradient::<1>));
+    .with(&Kernel::rust(&run_max_pool::<1>).with_dtypes(DTYPES).needing_dense().on_both_with(&gradient::<1>));
 static MAX_POOL2D: Op = Op::new(&Schema::new("max_pool2d", &ARGS[1]).dst_like_x())
-    .with(&Kernel::rust(&run_max_pool::<2>).with_dtypes(OF_ONE).needing_dense().on_both_with(&gradient::<2>));
+    .with(&Kernel::rust(&run_max_pool::<2>).with_dtypes(DTYPES).needing_dense().on_both_with(&gradient::<2>));
 static MAX_POOL3D: Op = Op::new(&Schema::new("max_pool3d", &ARGS[2]).dst_like_x())
-    .with(&Kernel::rust(&run_max_pool::<3>).with_dtypes(OF_ONE).needing_dense().on_both_with(&gradient::<3>));
+    .with(&Kernel::rust(&run_max_pool::<3>).with_dtypes(DTYPES).needing_dense().on_both_with(&gradient::<3>));
 
 pub(crate) const OPS: &[&Op] = &[&MAX_POOL1D, &MAX_POOL2D, &MAX_POOL3D];
 
@@ -113,7 +122,7 @@ pub fn max_pool1d<T: Operand>(x: &T, params: &MaxPool<1>) -> Result<T> {
 /// `floor((size + both paddings - dilation * (kernel - 1) - 1) / stride) + 1`.
 ///
 /// # Dtypes
-/// f32 and bf16.
+/// f32, bf16, u8 and s8. A window without elements gives the least number of integers.
 ///
 /// # Layouts
 /// Strided: any; the result has the format that `x` suggests. Blocked: any block of channels; the result is in the layout of

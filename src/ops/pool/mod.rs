@@ -28,6 +28,8 @@ fn pool_windows(
 ) -> KernelResult {
     match args.tensor(0)?.dtype() {
         DType::BF16 => pool_elements::<bf16>(args, results, output, pooling, windows),
+        DType::U8 => pool_elements::<u8>(args, results, output, pooling, windows),
+        DType::S8 => pool_elements::<i8>(args, results, output, pooling, windows),
         _ => pool_elements::<f32>(args, results, output, pooling, windows),
     }
 }

@@ -91,7 +91,8 @@ impl AnyPackedConv {
     /// `OutOfMemory`.
     #[track_caller]
     pub fn unpack_weights(&self) -> Result<StridedTensor> {
-        weights::unpack(&*self.packed.main, &self.g, &self.packed.weights, Location::caller())
+        let plain = weights::unpack(&*self.packed.main, &self.g, &self.packed.weights, Location::caller())?;
+        self.types.plain_weights(plain)
     }
 
     /// Name of the kernel that runs it, as the ledger has it.
@@ -209,7 +210,7 @@ impl AnyPackedConv {
         residual: Option<TensorRef<'_>>,
         channel: &[TensorRef<'_>],
     ) -> Result<()> {
-        check_operands(g.op, &self.post_ops, (&g.dst_dims(), self.types.dst), residual, channel)?;
+        check_operands(g.op, &self.post_ops, (&g.dst_dims(), self.types.residual()), residual, channel)?;
         residual.map_or(Ok(()), |r| self.check_place(g, "residual", r))
     }
 
@@ -225,6 +226,7 @@ impl AnyPackedConv {
         scratchpad: Option<&mut Scratchpad>,
     ) -> Result<()> {
         self.check_operands(g, residual, channel)?;
+        check_dtype(g.op, "dst", dst.as_ref(), self.types.dst, "it is the dtype of the result")?;
         self.check_place(g, "dst", dst.as_ref())?;
         let bytes: Option<&mut [u8]> = match &mut dst {
             TensorMut::Strided(t) => t.bytes_mut(),
@@ -267,7 +269,6 @@ impl AnyPackedConv {
 
     /// Checks that a tensor has the shape and the layout of the result.
     fn check_place(&self, g: &ConvGeometry, name: &'static str, t: TensorRef<'_>) -> Result<()> {
-        check_dtype(g.op, name, t, self.types.dst, "the result has the dtype of the source")?;
         if t.dims() != g.dst_dims().as_slice() {
             let rule = format!("the result is {} {}", g.dst_dims(), self.types.dst);
             fail!(ShapeMismatch, g.op, name, t.describe(), rule, "pass a tensor of that shape");

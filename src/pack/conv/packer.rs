@@ -13,7 +13,7 @@ use crate::kernels::conv::implementation::{
     ConvImplementation, ConvKernel, ConvTypes, NoKernel, Problem, Refusal,
 };
 use crate::kernels::conv::weights::{PlainWeights, output_first, pack};
-use crate::kernels::conv::{Algorithm, ConvGeometry, ConvParams, implementations, kind_of};
+use crate::kernels::conv::{Algorithm, ConvGeometry, ConvParams, implementations, integers, kind_of};
 use crate::key::DispatchKey;
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
@@ -60,8 +60,8 @@ pub struct Candidate {
 impl AnyConvPacker {
     /// Takes plain weights `[O, C/groups, k...]` (a transposed convolution's `[C, O/groups, k...]`, as PyTorch has them) or
     /// `[groups, O/groups, C/groups, k...]`, the bias `[O]`, and the op's parameters as a call by name takes them; what is left
-    /// out has its default. `op` is the op's name. Weights are f32 or bf16, whatever the
-    /// source will be: packing rounds to its dtype.
+    /// out has its default. `op` is the op's name. Weights are f32 or bf16 for a source of either, and packing rounds to its
+    /// dtype; for a source of u8 or s8 they are s8.
     ///
     /// ```
     /// use blocktensor::{AnyConvPacker, MemoryFormat, Source, StridedTensor};
@@ -74,8 +74,8 @@ impl AnyConvPacker {
     /// ```
     ///
     /// # Errors
-    /// `InvalidArgument` unless `op` is a convolution, and for parameters that it does not have; `UnsupportedDType` unless weights are f32 or
-    /// bf16, and the bias f32;
+    /// `InvalidArgument` unless `op` is a convolution, and for parameters that it does not have; `UnsupportedDType` unless weights are f32,
+    /// bf16 or s8, and the bias f32;
     /// `RankMismatch`, `ShapeMismatch` for weights, bias and parameters that do not go together.
     pub fn new(
         op: &str,
@@ -106,8 +106,8 @@ impl AnyConvPacker {
     ) -> Result<AnyConvPacker> {
         let (spatial, transposed) = kind_of(op);
         threads::enter(op)?;
-        if weights.dtype() != DType::BF16 {
-            check_f32(op, "weights", TensorRef::Strided(weights), "kernels take f32 and bf16")?;
+        if ![DType::BF16, DType::S8].contains(&weights.dtype()) {
+            check_f32(op, "weights", TensorRef::Strided(weights), "kernels take f32, bf16 and s8")?;
         }
         bias.map_or(Ok(()), |b| check_f32(op, "bias", TensorRef::Strided(b), "it is f32"))?;
         let numbers = params.numbers(op, spatial, transposed)?;
@@ -289,7 +289,7 @@ impl AnyConvPacker {
     fn problem<'a>(&'a self, g: &'a ConvGeometry, source: &Source, to: SourceLayout) -> Problem<'a> {
         Problem {
             g,
-            types: ConvTypes::all_of(source.dtype),
+            types: ConvTypes::of(source.dtype, &self.params.post_ops),
             src: source.layout,
             dst: to,
             weights: None,
@@ -307,7 +307,7 @@ impl AnyConvPacker {
         location: &'static Location<'static>,
     ) -> Result<AnyPackedConv> {
         threads::enter(self.op)?;
-        let types = ConvTypes::all_of(source.dtype);
+        let types = ConvTypes::of(source.dtype, &self.params.post_ops);
         if !implementations::ALL.iter().any(|i| i.types().contains(&types)) {
             fail!(
                 UnsupportedDType,
@@ -319,6 +319,9 @@ impl AnyConvPacker {
             );
         }
         let g = self.geometry(source)?;
+        integers::check(self.op, types, &self.params.post_ops, g.zero_point)?;
+        integers::check_bias(self.op, types, self.bias.as_deref())?;
+        integers::check_weights(self.op, types, TensorRef::Strided(&self.weights))?;
         let (implementation, kernel) = self.chosen(source, &self.problem(&g, source, to))?;
         let weights = pack(&*kernel, &PlainWeights::new(&g, &self.weights), types.weights, location)?;
         Ok(AnyPackedConv {

@@ -38,6 +38,7 @@ impl AnyPackedConv {
                 post_ops: self.post_ops,
                 algorithm: self.packed.implementation.algorithm(),
                 allow_reference: self.allow_reference,
+                x_zero_point: g.zero_point.into(),
                 output_padding: g.output_padding,
             },
             weights: WeightsEntry {
@@ -131,7 +132,7 @@ impl AnyPackedConv {
         let weights = from.plain(misfit, &e.weights.dims)?;
         let source = self::source(from, e, true)?.threads(threads::current_threads());
         let to = from.layout(&e.result, rank, true)?;
-        let packer = AnyConvPacker::of_unpacked(op, weights, bias, params);
+        let packer = AnyConvPacker::of_unpacked(op, types.plain_weights(weights)?, bias, params);
         // As it was packed, if this machine can; else as the algorithm asks.
         if let Ok(same) = packer.clone().implementation(&e.weights.way)
             && let Ok(packed) = same.pack(&source, to, location)

@@ -3,6 +3,7 @@
 //! A proof is a zero-sized value whose field is private to this module. Only [`detect`] makes one, after it has detected the
 //! instructions. So a function that takes an [`Avx512`], or a vector made from one, cannot run on a machine without AVX-512.
 
+use crate::simd::level::allows;
 use crate::simd::{Isa, VectorUnit};
 
 /// The baseline: 16 registers of 128 bits.
@@ -19,6 +20,10 @@ pub(crate) struct Avx2(());
 /// Proof that the machine has AVX-512 F, BW, DQ and VL, and everything that [`Avx2`] proves.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Avx512(());
+
+/// Proof that the machine has AVX-512's products of bytes, and everything that [`Avx512`] proves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Avx512Vnni(());
 
 impl From<Avx512> for Avx2 {
     #[inline(always)]
@@ -46,7 +51,10 @@ impl Level {
             Isa::Baseline => true,
             Isa::Avx2 => self.avx2().is_some(),
             Isa::Avx512 => self.avx512().is_some(),
-            Isa::Avx512Bf16 => self.avx512().is_some() && is_x86_feature_detected!("avx512bf16"),
+            Isa::Avx512Vnni => self.avx512_vnni().is_some(),
+            Isa::Avx512Bf16 => {
+                self.avx512().is_some() && is_x86_feature_detected!("avx512bf16") && allows(isa)
+            }
         }
     }
 
@@ -86,9 +94,16 @@ impl Level {
             Level::Baseline | Level::Avx2(_) => None,
         }
     }
+
+    /// The proof of AVX-512's products of bytes, if `ONEDNN_MAX_CPU_ISA` allows them.
+    #[inline]
+    pub(crate) fn avx512_vnni(self) -> Option<Avx512Vnni> {
+        let found = is_x86_feature_detected!("avx512vnni") && allows(Isa::Avx512Vnni);
+        self.avx512().filter(|_| found).map(|_| Avx512Vnni(()))
+    }
 }
 
-/// The widest vectors of at most `bits` bits. The only function that makes proofs.
+/// The widest vectors of at most `bits` bits. It and [`Level::avx512_vnni`] alone make proofs.
 pub(in crate::simd) fn detect(bits: usize) -> Level {
     let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
     let avx512 = is_x86_feature_detected!("avx512f")

@@ -1,10 +1,12 @@
 //! x86-64: AVX-512, AVX2 and the baseline's SSE2.
 
+mod bytes;
 mod level;
 mod stream;
 mod transpose;
 mod vectors;
 
+pub(super) use bytes::dispatch_bytes;
 pub(crate) use level::Level;
 pub(super) use level::detect;
 pub(super) use stream::{prefetch_line, stream_fence, stream_vectors};
@@ -14,7 +16,7 @@ use std::marker::PhantomData;
 
 use super::{Computed, Loop, MathLoop};
 use crate::math::{Fused, Separate};
-use level::{Avx2, Avx512};
+use level::{Avx2, Avx512, Avx512Vnni};
 
 /// Runs the loop with the widest vectors of this machine.
 #[inline]
@@ -45,6 +47,15 @@ impl Avx512 {
     }
 }
 
+impl Avx512Vnni {
+    /// Runs the loop compiled for AVX-512 with VNNI.
+    #[inline]
+    fn run<L: Loop>(self, l: L) -> L::Out {
+        // SAFETY: as above.
+        unsafe { avx512_vnni(l) }
+    }
+}
+
 impl Avx2 {
     /// Runs the loop compiled for AVX2.
     #[inline]
@@ -58,6 +69,13 @@ impl Avx2 {
 /// The machine has the features.
 #[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")]
 unsafe fn avx512<L: Loop>(l: L) -> L::Out {
+    l.run()
+}
+
+/// # Safety
+/// The machine has the features.
+#[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+unsafe fn avx512_vnni<L: Loop>(l: L) -> L::Out {
     l.run()
 }
 

@@ -3,9 +3,11 @@
 mod activations;
 mod concatenations;
 mod duplicates;
+mod integers;
 mod operands;
 mod pads;
 mod post_ops;
+mod quantized;
 mod scales;
 mod shuffles;
 mod splits;
@@ -39,8 +41,11 @@ pub enum Pass {
     FoldScales,
     /// Padding with zeros goes into the convolution or average pool after it, with minus infinity into the max pool.
     FoldPads,
+    /// Convolutions between `dequantize` and `quantize` compute with the integers, on machines with AVX-512 and VNNI. Max pools and
+    /// views run before `dequantize`. Every rounding that the graph states stays.
+    UseIntegers,
     /// Activations, `prelu` with constant slopes, additions, and per-channel numbers after those become post-ops of the
-    /// convolution before them.
+    /// convolution before them; so do `quantize` and `dequantize` after a convolution of integers.
     FusePostOps,
     /// `cat(a, b, c)` after `cat(a, b)` becomes `cat(cat(a, b), c)`, so that a plan can compute `a`, `b` and `c` in their
     /// places of one piece of memory.
@@ -51,7 +56,7 @@ pub enum Pass {
 
 impl Pass {
     /// All passes, in the order in which they run.
-    pub const ALL: [Pass; 10] = [
+    pub const ALL: [Pass; 11] = [
         Pass::RemoveDuplicates,
         Pass::SimplifyOperands,
         Pass::RecognizeActivations,
@@ -59,6 +64,7 @@ impl Pass {
         Pass::RecognizeSplits,
         Pass::FoldScales,
         Pass::FoldPads,
+        Pass::UseIntegers,
         Pass::FusePostOps,
         Pass::NestConcatenations,
         Pass::RemoveUnused,
@@ -74,6 +80,7 @@ impl Pass {
             Pass::RecognizeSplits => "recognize_splits",
             Pass::FoldScales => "fold_scales",
             Pass::FoldPads => "fold_pads",
+            Pass::UseIntegers => "use_integers",
             Pass::FusePostOps => "fuse_post_ops",
             Pass::NestConcatenations => "nest_concatenations",
             Pass::RemoveUnused => "remove_unused",
@@ -97,6 +104,9 @@ pub(crate) fn run(network: &mut Network, off: &BTreeSet<Pass>, stop: &Stop) -> R
     let mut removed = 0;
     for pass in Pass::ALL.into_iter().filter(|pass| !off.contains(pass)) {
         stop.check()?;
+        if pass > Pass::UseIntegers {
+            integers::fold_constants(network)?;
+        }
         let changes = match pass {
             Pass::RemoveDuplicates => duplicates::run(network),
             Pass::SimplifyOperands => operands::run(network)?,
@@ -105,6 +115,7 @@ pub(crate) fn run(network: &mut Network, off: &BTreeSet<Pass>, stop: &Stop) -> R
             Pass::RecognizeSplits => splits::run(network)?,
             Pass::FoldScales => scales::run(network)?,
             Pass::FoldPads => pads::run(network)?,
+            Pass::UseIntegers => integers::run(network)?,
             Pass::FusePostOps => post_ops::run(network)?,
             Pass::NestConcatenations => concatenations::run(network)?,
             Pass::RemoveUnused => removed + network.remove_unused(),

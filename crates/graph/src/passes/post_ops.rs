@@ -2,6 +2,7 @@
 
 use blocktensor::{BoundOp, ParamValue, StridedTensor, memory};
 
+use super::quantized;
 use super::scales::{Affine, affine};
 use crate::Param;
 use crate::constant::CONSTANT;
@@ -18,6 +19,15 @@ pub(super) fn run(network: &mut Network) -> Result<usize> {
     let mut gone = Vec::new();
     for i in 0..network.nodes.len() {
         let word = network.nodes[i].op.bound().and_then(BoundOp::post_op);
+        let fused = match network.nodes[i].op.op() {
+            "quantize" => quantized::fuse_quantize(network, i, &links)?,
+            "dequantize" => quantized::fuse_dequantize(network, i, &links)?,
+            _ => None,
+        };
+        if fused.is_some() {
+            gone.extend(fused);
+            continue;
+        }
         let fused = match word.as_deref() {
             Some("residual") => fuse_residual(network, i, &links)?,
             Some("prelu") => fuse_prelu(network, i, &links)?,
@@ -37,7 +47,7 @@ pub(super) fn convolution(node: &Node) -> bool {
 
 /// Makes a node the last post-ops of the convolution before it; `channel` has their numbers, one for each channel. Returns
 /// the node that is no longer needed.
-fn fuse_words(
+pub(super) fn fuse_words(
     network: &mut Network,
     i: usize,
     words: &[&str],
@@ -108,12 +118,14 @@ fn fuse_residual(network: &mut Network, i: usize, links: &Links) -> Result<Optio
     let candidates = [(a, b), (b, a)].into_iter().filter_map(|(x, other)| {
         let conv = fusable(network, x, 1, links)?;
         let words = post_ops(&network.nodes[conv]);
-        let free = !words.iter().any(|w| w == "residual") && network.tensor(other).constant.is_none();
+        let free =
+            !words.iter().any(|w| w.starts_with("residual")) && network.tensor(other).constant.is_none();
         free.then_some((conv, other, words))
     });
     // The later one: less time passes between it and the addition.
     let Some((conv, other, mut words)) = candidates.max_by_key(|(conv, ..)| *conv) else { return Ok(None) };
-    words.push("residual".to_string());
+    let (word, other) = quantized::residual(network, conv, other, links);
+    words.push(word);
     let node = &network.nodes[conv];
     let mut names: Vec<&str> = node.op.inputs().to_vec();
     let place = names.iter().position(|n| *n == "channel").unwrap_or(names.len());
@@ -131,7 +143,7 @@ fn fuse_residual(network: &mut Network, i: usize, links: &Links) -> Result<Optio
 }
 
 /// The convolution that computes this tensor, if nobody else uses it and it takes this many more post-ops.
-fn fusable(network: &Network, x: TensorId, more: usize, links: &Links) -> Option<usize> {
+pub(super) fn fusable(network: &Network, x: TensorId, more: usize, links: &Links) -> Option<usize> {
     let conv = links.producer(x)?;
     let node = &network.nodes[conv];
     let constant = |name: &str| {
@@ -143,7 +155,7 @@ fn fusable(network: &Network, x: TensorId, more: usize, links: &Links) -> Option
 }
 
 /// The words of a convolution's post-ops. Commas inside parentheses separate numbers.
-fn post_ops(node: &Node) -> Vec<String> {
+pub(super) fn post_ops(node: &Node) -> Vec<String> {
     let Some(ParamValue::Str(text)) = node.op.param("post_ops") else { return vec![] };
     let mut words: Vec<String> = Vec::new();
     for part in text.split(',').filter(|part| !part.is_empty()) {
@@ -156,7 +168,7 @@ fn post_ops(node: &Node) -> Vec<String> {
 }
 
 /// Puts the convolution in the place of a later node, whose result it now computes.
-fn move_to(network: &mut Network, conv: usize, place: usize) {
+pub(super) fn move_to(network: &mut Network, conv: usize, place: usize) {
     let mut node = network.nodes[conv].clone();
     node.outputs = network.nodes[place].outputs.clone();
     network.nodes[place] = node;
@@ -187,6 +199,18 @@ impl Node {
     pub(crate) fn set_params(&mut self, changed: &[(&str, Param)]) -> Result<()> {
         let inputs = self.op.inputs().to_vec();
         self.op = rebound(self, &inputs, changed)?;
+        Ok(())
+    }
+
+    /// Changes the inputs and some parameters of a registered op.
+    pub(crate) fn set_inputs_and_params(
+        &mut self,
+        inputs: &[(&str, TensorId)],
+        changed: &[(&str, Param)],
+    ) -> Result<()> {
+        let names: Vec<&str> = inputs.iter().map(|(name, _)| *name).collect();
+        self.op = rebound(self, &names, changed)?;
+        self.inputs = inputs.iter().map(|(_, id)| *id).collect();
         Ok(())
     }
 

@@ -409,7 +409,7 @@ fn outside(of: ElementType, x: &StridedTensor) -> Result<Option<(i32, String)>> 
             let value = x.as_slice::<i32>()?.iter().find(|v| !(low..=high).contains(*v));
             Ok(value.map(|v| (*v, format!("integers from {low} to {high}"))))
         }
-        ElementType::F32 | ElementType::Byte => Ok(None),
+        ElementType::F32 | ElementType::Byte | ElementType::SignedByte => Ok(None),
     }
 }
 

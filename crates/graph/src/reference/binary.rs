@@ -1,5 +1,7 @@
 //! Element-wise ops of several operands, which broadcast, and of numbers for each channel.
 
+use blocktensor::DType;
+
 use super::{Call, Evaluate, Values, each, functions as f};
 use crate::error::Result;
 
@@ -21,6 +23,8 @@ pub(super) fn evaluator(op: &str) -> Option<Evaluate> {
         "where" => choice,
         "add_channel" => |call| of_channels(call, "values", |x, v| x + v),
         "mul_channel" => |call| of_channels(call, "values", |x, v| x * v),
+        "quantize" => quantize,
+        "dequantize" => dequantize,
         "prelu" => |call| of_channels(call, "weights", f::leaky_relu),
         _ => return None,
     })
@@ -53,6 +57,43 @@ fn broadcast<'a>(values: &'a Values, dims: &'a [usize]) -> impl Fn(usize) -> f64
         [one] => *one,
         data => data[source(i, dims, &values.dims)],
     }
+}
+
+/// The scale and the zero point of each element: those of its index along `axis`, or the only ones.
+fn of_axis<'a>(call: &Call<'a>) -> Result<impl Fn(usize) -> (f64, f64) + Sync + use<'a>> {
+    let (x, scale, zero_point) = (call.input("x")?, call.input("scale")?, call.input("zero_point")?);
+    let rank = x.dims.len() as i64;
+    let axis = call.number("axis")? as i64;
+    let axis = if axis < 0 { axis + rank } else { axis };
+    let (_, count, after) = match axis {
+        _ if scale.data.len() == 1 && zero_point.data.len() == 1 => (1, 1, 1),
+        axis => super::around(&x.dims, axis as usize),
+    };
+    let pick =
+        move |list: &'a Values, at: usize| if list.data.len() == 1 { list.data[0] } else { list.data[at] };
+    Ok(move |i: usize| {
+        let at = i / after.max(1) % count.max(1);
+        (pick(scale, at), pick(zero_point, at))
+    })
+}
+
+fn quantize(call: &Call<'_>) -> Result<Vec<Vec<f64>>> {
+    let (x, of) = (call.input("x")?, of_axis(call)?);
+    let dtype = if call.word("dtype")? == "u8" { DType::U8 } else { DType::S8 };
+    let integer = |i: usize| {
+        let (scale, zero_point) = of(i);
+        f::quantize(x.data[i] / scale, dtype, zero_point as i32)
+    };
+    Ok(vec![each(x.data.len(), integer)?])
+}
+
+fn dequantize(call: &Call<'_>) -> Result<Vec<Vec<f64>>> {
+    let (x, of) = (call.input("x")?, of_axis(call)?);
+    let number = |i: usize| {
+        let (scale, zero_point) = of(i);
+        (x.data[i] - zero_point) * scale
+    };
+    Ok(vec![each(x.data.len(), number)?])
 }
 
 fn binary(call: &Call<'_>, function: impl Fn(f64, f64) -> f64 + Sync) -> Result<Vec<Vec<f64>>> {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::post_ops::Fused;
-use super::{Call, Evaluate, filled, image, in_parts};
+use super::{Call, Evaluate, each, filled, image, in_parts};
 use crate::error::Result;
 
 pub(super) fn evaluator(op: &str) -> Option<Evaluate> {
@@ -145,6 +145,16 @@ fn run(call: &Call<'_>, transposed: bool) -> Result<Vec<f64>> {
         dilation: call.spatial("dilation", rank, 1)?,
     };
     let fused = Fused::of(call)?;
+    // Padding stands for 0, as the zero point does.
+    let zero_point = call.number("x_zero_point")?;
+    let shifted;
+    let centred = match zero_point {
+        0.0 => &x.data,
+        _ => {
+            shifted = each(x.data.len(), |i| x.data[i] - zero_point)?;
+            &shifted
+        }
+    };
     let taps: usize = kernel.iter().product();
     let (plane, pixels) = (sizes.iter().product::<usize>(), result_sizes.iter().product::<usize>());
     let (of_group, results_of_group) = (channels / groups, results / groups);
@@ -153,7 +163,7 @@ fn run(call: &Call<'_>, transposed: bool) -> Result<Vec<f64>> {
         let (n, o) = (part / results, part % results);
         to.fill(bias.map_or(0.0, |bias| bias.data[o]));
         let first = o / results_of_group * of_group;
-        let source = |c: usize| &x.data[(n * channels + first + c) * plane..][..plane];
+        let source = |c: usize| &centred[(n * channels + first + c) * plane..][..plane];
         let weight = |c: usize, tap: usize| match transposed {
             false => weights.data[(o * of_group + c) * taps + tap],
             true => weights.data[((first + c) * results_of_group + o % results_of_group) * taps + tap],

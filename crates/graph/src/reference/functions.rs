@@ -1,5 +1,7 @@
 //! Functions of f64 that the standard library does not have, and activations.
 
+use blocktensor::DType;
+
 /// The error function, to about 1e-15.
 pub(super) fn erf(x: f64) -> f64 {
     let size = x.abs();
@@ -45,6 +47,13 @@ pub(super) fn maximum(a: f64, b: f64) -> f64 {
 /// The smaller; NaN if either is NaN.
 pub(super) fn minimum(a: f64, b: f64) -> f64 {
     if a.is_nan() || b.is_nan() { f64::NAN } else { a.min(b) }
+}
+
+/// The integer of u8 or s8 that is nearest to `x` plus the zero point, ties to even. NaN becomes the zero point.
+pub(super) fn quantize(x: f64, dtype: DType, zero_point: i32) -> f64 {
+    let (low, high) = if dtype == DType::U8 { (0.0, 255.0) } else { (-128.0, 127.0) };
+    let x = if x.is_nan() { 0.0 } else { x };
+    (x.round_ties_even() + f64::from(zero_point)).clamp(low, high)
 }
 
 /// `min(max(x, low), high)`.

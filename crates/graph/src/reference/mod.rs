@@ -72,18 +72,21 @@ impl Values {
             }
             DType::S32 => data.extend(strided.to_vec::<i32>()?.into_iter().map(f64::from)),
             DType::U8 => data.extend(strided.to_vec::<u8>()?.into_iter().map(f64::from)),
+            DType::S8 => data.extend(strided.to_vec::<i8>()?.into_iter().map(f64::from)),
             other => return Err(unexpected(&format!("{other} elements"))),
         }
         Ok(Values { dims: strided.dims().to_vec(), data })
     }
 }
 
-/// Tensors of a plan are f32, s32 or u8, and every backend's reorders lead to strided tensors.
+/// Tensors of a plan are f32, bf16, s32, u8 or s8, and every backend's reorders lead to strided tensors.
 fn unexpected(got: &str) -> Error {
     Error::Invalid {
         what: "a tensor of the plan".to_string(),
         got: got.to_string(),
-        rule: "errors are computed of f32, s32 and u8 tensors that can be reordered to strided ones".into(),
+        rule:
+            "errors are computed of f32, bf16, s32, u8 and s8 tensors that can be reordered to strided ones"
+                .into(),
         remedy: "leave this node out of the graph's outputs".into(),
     }
 }

@@ -48,6 +48,19 @@ impl<'a> Fused<'a> {
                 PostOp::Activation(activation) => {
                     pixels.iter_mut().for_each(|v| *v = activated(activation, *v));
                 }
+                PostOp::QuantizedResidual { scale, zero_point, .. } => {
+                    if let Some(residual) = self.residual {
+                        let number = |r: &f64| f64::from(scale) * (r - f64::from(zero_point));
+                        pixels.iter_mut().zip(&residual.data[first..]).for_each(|(v, r)| *v += number(r));
+                    }
+                }
+                PostOp::Round { dtype, zero_point } => {
+                    let number = |v: f64| f::quantize(v, dtype, zero_point) - f64::from(zero_point);
+                    pixels.iter_mut().for_each(|v| *v = number(*v));
+                }
+                PostOp::Quantize { dtype, zero_point } => {
+                    pixels.iter_mut().for_each(|v| *v = f::quantize(*v, dtype, zero_point));
+                }
                 // A post-op that this version does not know shows as NaN.
                 _ => pixels.fill(f64::NAN),
             }

@@ -75,13 +75,16 @@ fn cast(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Re
     if x.element_type() == to {
         return Ok(vec![x.clone()]);
     }
-    if to == ElementType::Byte {
+    if matches!(to, ElementType::Byte | ElementType::SignedByte) {
         return Err(cx.unsupported("a cast to bytes"));
     }
     let Some(constant) = x.constant() else {
         return Ok(vec![match (x.element_type(), to) {
             (ElementType::Bool, ElementType::F32) => build::as_numbers(cx, x)?,
             (ElementType::F32, ElementType::Bool) => build::with_number(cx, "ne_scalar", x, 0.0)?,
+            (ElementType::Byte | ElementType::SignedByte, ElementType::F32) => {
+                cx.op("to_dtype", &[("x", x)], &[])?
+            }
             (_, ElementType::F32) => cx.integers(IntegerFunction::ToFloat, &[x])?,
             (_, ElementType::Int(of)) => cx.integers(IntegerFunction::ToInt(of), &[x])?,
             _ => cx.integers(IntegerFunction::ToBool, &[x])?,
@@ -170,7 +173,9 @@ fn eye_like(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -
             Constant::Int { of, dims, values: collect(cells.map(|i| i64::from(is_one(i))))? }.into()
         }
         ElementType::Bool => Constant::Bool { dims, values: collect(cells.map(is_one))? }.into(),
-        ElementType::Byte => return Err(cx.unsupported("bytes of a program's operator")),
+        ElementType::Byte | ElementType::SignedByte => {
+            return Err(cx.unsupported("bytes of a program's operator"));
+        }
     }])
 }
 

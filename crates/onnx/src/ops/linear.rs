@@ -75,7 +75,7 @@ pub(super) fn scaled(cx: &mut Expansion<'_>, x: &Value, factor: f32) -> Result<V
     if factor == 1.0 { Ok(x.clone()) } else { build::with_number(cx, "mul_scalar", x, factor) }
 }
 
-fn matmul(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+pub(super) fn matmul(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
     let (a, b) = (float_input(inputs, 0, cx)?, float_input(inputs, 1, cx)?);
     Ok(vec![product(a, b, cx)?])
 }

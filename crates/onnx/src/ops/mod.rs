@@ -15,6 +15,7 @@ pub(crate) mod microsoft;
 mod norm;
 mod pad;
 mod pool;
+mod quantize;
 pub(crate) mod reduce;
 mod resize;
 mod roi_align;
@@ -71,6 +72,7 @@ const FAMILIES: &[&[Op]] = &[
     norm::OPS,
     pad::OPS,
     pool::OPS,
+    quantize::OPS,
     reduce::OPS,
     resize::OPS,
     roi_align::OPS,

@@ -128,7 +128,7 @@ pub(crate) fn check_types(
             return Err(cx.invalid(&format!("input {i}"), of, &rule, "cast it, or export the model again"));
         }
         match named.iter().find(|(other, _)| *other == name && !name.is_empty()) {
-            Some((_, other)) if *other != of => {
+            Some((_, other)) if letter(*other) != letter(of) => {
                 let got = format!("{other} and {of}");
                 return Err(cx.invalid("operands", got, "they have one type", "cast one of them"));
             }
@@ -144,7 +144,7 @@ fn letter(of: ElementType) -> char {
     match of {
         ElementType::F32 => 'F',
         ElementType::Bool => 'B',
-        ElementType::Int(Integer::I8) => 'a',
+        ElementType::Int(Integer::I8) | ElementType::SignedByte => 'a',
         ElementType::Int(Integer::I16) => 'b',
         ElementType::Int(Integer::I32) => 'i',
         ElementType::Int(Integer::I64) => 'l',

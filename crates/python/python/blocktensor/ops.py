@@ -45,6 +45,7 @@ __all__ = [
     "conv_transpose3d",
     "cos",
     "cumsum",
+    "dequantize",
     "div",
     "div_scalar",
     "dropout",
@@ -108,6 +109,7 @@ __all__ = [
     "pow_scalar",
     "prelu",
     "prod",
+    "quantize",
     "reciprocal",
     "relu",
     "relu6",
@@ -888,6 +890,7 @@ def conv1d(
     post_ops: str = "",
     allow_reference: bool = False,
     algorithm: str = "direct",
+    x_zero_point: int = 0,
     threads: int | None = None,
 ) -> Tensor:
     """1-D convolution (cross-correlation), as `torch.nn.functional.conv1d`.
@@ -899,7 +902,7 @@ def conv1d(
         As `conv2d`.
 
     Dtypes:
-        x: f32, bf16; weights: f32, bf16.
+        x: f32, bf16, u8, s8; weights: f32, bf16, s8.
 
     Keys: strided, blocked.
 
@@ -911,7 +914,7 @@ def conv1d(
     """
     return _call(
         "conv1d", threads, x, weights, bias, residual, channel, stride, padding, dilation, groups, post_ops,
-        allow_reference, algorithm,
+        allow_reference, algorithm, x_zero_point,
     )
 
 
@@ -929,6 +932,7 @@ def conv2d(
     post_ops: str = "",
     allow_reference: bool = False,
     algorithm: str = "direct",
+    x_zero_point: int = 0,
     threads: int | None = None,
 ) -> Tensor:
     """2-D convolution (cross-correlation), as `torch.nn.functional.conv2d`.
@@ -939,7 +943,14 @@ def conv2d(
 
     Dtypes:
         f32. bf16 with oneDNN on a machine with AVX512_BF16: `x`, `weights`, residual and result; sums,
-        `bias` and numbers a channel are f32. Blocked weights of bf16 are packed on every call.
+        `bias` and numbers for each channel are f32. Blocked weights of bf16 are packed on every call.
+
+    u8 or s8 with s8 weights, in Rust, fast with AVX-512's VNNI: the sums are exact, of 32 bits, and `bias`
+    (f32) has whole numbers up to 2^24. `x_zero_point` is the integer that stands for 0, and padding is of
+    it. Without post-ops the result is the sums, s32. Post-ops compute in f32, and so is their result;
+    `quantize(dtype,zero_point)` as the last one makes u8 or s8 of it. Scales are their `mul_channel`;
+    `residual(dtype,scale,zero_point)` adds a quantised residual, `residual` one of f32. Weights are packed
+    on every call.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `InvalidArgument`, `Overflow` for shapes and parameters;
@@ -956,7 +967,7 @@ def conv2d(
     """
     return _call(
         "conv2d", threads, x, weights, bias, residual, channel, stride, padding, dilation, groups, post_ops,
-        allow_reference, algorithm,
+        allow_reference, algorithm, x_zero_point,
     )
 
 
@@ -974,6 +985,7 @@ def conv3d(
     post_ops: str = "",
     allow_reference: bool = False,
     algorithm: str = "direct",
+    x_zero_point: int = 0,
     threads: int | None = None,
 ) -> Tensor:
     """3-D convolution (cross-correlation), as `torch.nn.functional.conv3d`.
@@ -985,7 +997,7 @@ def conv3d(
         As `conv2d`.
 
     Dtypes:
-        x: f32, bf16; weights: f32, bf16.
+        x: f32, bf16, u8, s8; weights: f32, bf16, s8.
 
     Keys: strided, blocked.
 
@@ -997,7 +1009,7 @@ def conv3d(
     """
     return _call(
         "conv3d", threads, x, weights, bias, residual, channel, stride, padding, dilation, groups, post_ops,
-        allow_reference, algorithm,
+        allow_reference, algorithm, x_zero_point,
     )
 
 
@@ -1015,6 +1027,7 @@ def conv_transpose1d(
     post_ops: str = "",
     allow_reference: bool = False,
     algorithm: str = "direct",
+    x_zero_point: int = 0,
     output_padding: int | Sequence[int] = 0,
     threads: int | None = None,
 ) -> Tensor:
@@ -1027,7 +1040,7 @@ def conv_transpose1d(
         As `conv_transpose2d`.
 
     Dtypes:
-        x: f32, bf16; weights: f32, bf16.
+        x: f32, bf16, u8, s8; weights: f32, bf16, s8.
 
     Keys: strided, blocked.
 
@@ -1039,7 +1052,7 @@ def conv_transpose1d(
     """
     return _call(
         "conv_transpose1d", threads, x, weights, bias, residual, channel, stride, padding, dilation, groups,
-        post_ops, allow_reference, algorithm, output_padding,
+        post_ops, allow_reference, algorithm, x_zero_point, output_padding,
     )
 
 
@@ -1057,6 +1070,7 @@ def conv_transpose2d(
     post_ops: str = "",
     allow_reference: bool = False,
     algorithm: str = "direct",
+    x_zero_point: int = 0,
     output_padding: int | Sequence[int] = 0,
     threads: int | None = None,
 ) -> Tensor:
@@ -1072,7 +1086,14 @@ def conv_transpose2d(
 
     Dtypes:
         f32. bf16 with oneDNN on a machine with AVX512_BF16: `x`, `weights`, residual and result; sums,
-        `bias` and numbers a channel are f32. Blocked weights of bf16 are packed on every call.
+        `bias` and numbers for each channel are f32. Blocked weights of bf16 are packed on every call.
+
+    u8 or s8 with s8 weights, in Rust, fast with AVX-512's VNNI: the sums are exact, of 32 bits, and `bias`
+    (f32) has whole numbers up to 2^24. `x_zero_point` is the integer that stands for 0, and padding is of
+    it. Without post-ops the result is the sums, s32. Post-ops compute in f32, and so is their result;
+    `quantize(dtype,zero_point)` as the last one makes u8 or s8 of it. Scales are their `mul_channel`;
+    `residual(dtype,scale,zero_point)` adds a quantised residual, `residual` one of f32. Weights are packed
+    on every call.
 
     Errors:
         As `conv2d`.
@@ -1087,7 +1108,7 @@ def conv_transpose2d(
     """
     return _call(
         "conv_transpose2d", threads, x, weights, bias, residual, channel, stride, padding, dilation, groups,
-        post_ops, allow_reference, algorithm, output_padding,
+        post_ops, allow_reference, algorithm, x_zero_point, output_padding,
     )
 
 
@@ -1105,6 +1126,7 @@ def conv_transpose3d(
     post_ops: str = "",
     allow_reference: bool = False,
     algorithm: str = "direct",
+    x_zero_point: int = 0,
     output_padding: int | Sequence[int] = 0,
     threads: int | None = None,
 ) -> Tensor:
@@ -1118,7 +1140,7 @@ def conv_transpose3d(
         As `conv_transpose2d`.
 
     Dtypes:
-        x: f32, bf16; weights: f32, bf16.
+        x: f32, bf16, u8, s8; weights: f32, bf16, s8.
 
     Keys: strided, blocked.
 
@@ -1130,7 +1152,7 @@ def conv_transpose3d(
     """
     return _call(
         "conv_transpose3d", threads, x, weights, bias, residual, channel, stride, padding, dilation, groups,
-        post_ops, allow_reference, algorithm, output_padding,
+        post_ops, allow_reference, algorithm, x_zero_point, output_padding,
     )
 
 
@@ -1186,6 +1208,37 @@ def cumsum(
     (1, 16, 4, 4)
     """
     return _call("cumsum", threads, x, axis)
+
+
+def dequantize(
+    x: TensorLike,
+    scale: TensorLike,
+    zero_point: TensorLike,
+    *,
+    axis: int = 1,
+    threads: int | None = None,
+) -> Tensor:
+    """The numbers that integers stand for: `(x - zero_point) * scale`, as ONNX's `DequantizeLinear`.
+
+    Shapes:
+        As `quantize` has them.
+
+    Dtypes:
+        `x` u8, s8 or s32, `scale` f32, `zero_point` s32. The result is f32. Differences of s32 wrap around.
+
+    Errors:
+        As `quantize`; zero points may be any.
+
+    Keys: strided, blocked.
+
+    >>> import blocktensor as bt
+    >>> x = bt.zeros([1, 16, 4, 4], dtype="u8")
+    >>> s = bt.ops.exp(bt.zeros([1]))
+    >>> z = bt.zeros([1], dtype="s32")
+    >>> bt.ops.dequantize(x, s, z).shape
+    (1, 16, 4, 4)
+    """
+    return _call("dequantize", threads, x, scale, zero_point, axis)
 
 
 def div(
@@ -2416,7 +2469,7 @@ def max_pool1d(
         As `max_pool2d`.
 
     Dtypes:
-        x: f32, bf16.
+        x: f32, bf16, u8, s8.
 
     Keys: strided, blocked.
 
@@ -2448,7 +2501,7 @@ def max_pool2d(
         paddings - dilation * (kernel - 1) - 1) / stride) + 1`.
 
     Dtypes:
-        f32 and bf16.
+        f32, bf16, u8 and s8. A window without elements gives the least number of integers.
 
     Errors:
         `RankMismatch`; `InvalidArgument` for a window, stride or dilation of 0, padding of more than half a
@@ -2484,7 +2537,7 @@ def max_pool3d(
         As `max_pool2d`.
 
     Dtypes:
-        x: f32, bf16.
+        x: f32, bf16, u8, s8.
 
     Keys: strided, blocked.
 
@@ -3040,6 +3093,44 @@ def prod(
     ()
     """
     return _call("prod", threads, x, axes, keepdim)
+
+
+def quantize(
+    x: TensorLike,
+    scale: TensorLike,
+    zero_point: TensorLike,
+    *,
+    axis: int = 1,
+    dtype: str = "u8",
+    threads: int | None = None,
+) -> Tensor:
+    """Numbers as integers of 8 bits: `round(x / scale) + zero_point`, saturated, as ONNX's `QuantizeLinear`.
+
+    Ties are rounded to even. NaN becomes the zero point. The integers do not know their scale: keep it for
+    `dequantize`.
+
+    Shapes:
+        `x` of any. `scale` and `zero_point` [1], or one value for each index of `axis`: of a blocked `x`
+        that is axis 1. The result has the shape of `x`.
+
+    Dtypes:
+        `x` and `scale` f32, `zero_point` s32. The result is u8 or s8, as `dtype` says.
+
+    Errors:
+        `ShapeMismatch` for another number of scales or zero points; `InvalidArgument` for a scale that is
+        not positive and finite, a zero point or a `dtype` that is not u8's or s8's, and for an axis that is
+        not there; `UnsupportedDType`.
+
+    Keys: strided, blocked.
+
+    >>> import blocktensor as bt
+    >>> x = bt.zeros([1, 16, 4, 4])
+    >>> s = bt.ops.exp(bt.zeros([1]))
+    >>> z = bt.zeros([1], dtype="s32")
+    >>> bt.ops.quantize(x, s, z).shape
+    (1, 16, 4, 4)
+    """
+    return _call("quantize", threads, x, scale, zero_point, axis, dtype)
 
 
 def reciprocal(

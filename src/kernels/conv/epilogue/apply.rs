@@ -53,6 +53,7 @@ impl PostOps {
     ) -> Result<()> {
         threads::enter(OP)?;
         self.check()?;
+        self.check_without_integers(OP)?;
         let operands: Vec<TensorRef<'_>> = channel.iter().map(|t| TensorRef::Strided(t)).collect();
         self.check_target(target.as_ref(), residual, &operands)?;
         let start = ledger::is_recording().then(std::time::Instant::now);

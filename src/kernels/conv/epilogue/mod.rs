@@ -8,6 +8,7 @@ pub(crate) use self::operands::{channel_values, check_operands};
 use std::borrow::Cow;
 use std::ops::Range;
 
+use crate::kernels::bytes::ByteRange;
 use crate::kernels::lanes::Lanes;
 use crate::math;
 use crate::post_ops::{PostOp, PostOps};
@@ -76,7 +77,8 @@ impl Loop for Pixels<'_> {
         let mut numbers = finish.channel.iter();
         for op in finish.post_ops.iter() {
             match *op {
-                PostOp::Residual => {
+                // A quantised residual comes as the numbers that it stands for.
+                PostOp::Residual | PostOp::QuantizedResidual { .. } => {
                     let Some(residual) = residual else { continue };
                     values.iter_mut().zip(residual).for_each(|(v, r)| *v += r);
                 }
@@ -93,6 +95,12 @@ impl Loop for Pixels<'_> {
                     with_channels(values, lanes, &c[channels.clone()], math::prelu);
                 }
                 PostOp::Activation(a) => a.over(values),
+                PostOp::Round { dtype, zero_point } => {
+                    let range = ByteRange::new(dtype, zero_point);
+                    values.iter_mut().for_each(|v| *v = range.round(*v));
+                }
+                // Whoever writes the result does it.
+                PostOp::Quantize { .. } => {}
             }
         }
     }

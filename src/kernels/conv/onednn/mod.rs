@@ -63,7 +63,11 @@ fn primitive(p: &Problem<'_>, weights: Spec<'_>) -> Result<Arc<Executable>, Refu
             PostOp::AddChannel => PostSpec::Binary { alg: sys::dnnl_binary_add, other: channel },
             PostOp::Activation(a) => eltwise(a),
             // Nothing is asked of the engine then.
-            PostOp::Prelu => continue,
+            // Those of integers are refused before.
+            PostOp::Prelu
+            | PostOp::QuantizedResidual { .. }
+            | PostOp::Round { .. }
+            | PostOp::Quantize { .. } => continue,
         };
     }
     let spec = ConvSpec {
@@ -130,7 +134,10 @@ fn run(
             PostOp::MulChannel | PostOp::AddChannel | PostOp::Prelu => {
                 next_vector.next().map_or(&[][..], |v| bytemuck::cast_slice(v))
             }
-            PostOp::Activation(_) => continue,
+            PostOp::Activation(_)
+            | PostOp::QuantizedResidual { .. }
+            | PostOp::Round { .. }
+            | PostOp::Quantize { .. } => continue,
         };
         let room = reads_past(*op, executable.implementation(), g, to);
         if room > 0 {

@@ -62,6 +62,7 @@ impl Case {
             dilation: Dims::filled(3, spatial),
             groups,
             transposed,
+            zero_point: 0,
         };
         ConvGeometry::new("conv", spatial, &self.dims, &weights, None, &numbers)
     }
@@ -187,6 +188,9 @@ fn check(case: &Case, data: &Data, post_ops: &PostOps, got: &[f32]) {
                     PostOp::AddChannel => x + channel.next().unwrap(),
                     PostOp::Prelu => channel.next().map(|c| if x > 0.0 { x } else { x * c }).unwrap(),
                     PostOp::Activation(a) => activation(a, x),
+                    PostOp::QuantizedResidual { .. } | PostOp::Round { .. } | PostOp::Quantize { .. } => {
+                        unreachable!("they are of integers")
+                    }
                 });
                 let error = (f64::from(got) - want).abs();
                 assert!(

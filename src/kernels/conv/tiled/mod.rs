@@ -323,6 +323,7 @@ mod tests {
                 pad_begin: two(1),
                 pad_end: two(1),
                 output_padding: two(0),
+                zero_point: 0,
             };
             let plan = TiledPlan::new(&g, &Layout::NCHW16C).unwrap().unwrap();
             let numbers =

@@ -210,6 +210,7 @@ mod tests {
             pad_begin: Dims::from_slice(&[0]),
             pad_end: Dims::from_slice(&[0]),
             output_padding: Dims::from_slice(&[0]),
+            zero_point: 0,
         };
         TiledPlan::new(&g, &Layout::blocked_activation(3, 16).unwrap()).unwrap().unwrap()
     }

@@ -335,6 +335,7 @@ mod tests {
             pad_begin: two(padding),
             pad_end: two(padding),
             output_padding: two(0),
+            zero_point: 0,
         }
     }
 

@@ -1,0 +1,248 @@
+//! Convolutions between `dequantize` and `quantize` become convolutions of integers.
+
+use std::collections::{HashMap, HashSet};
+
+use blocktensor::dispatch::Isa;
+use blocktensor::{DType, Operand, ParamValue, StridedTensor, Tensor, memory};
+
+use super::post_ops::convolution;
+use crate::Param;
+use crate::constant::CONSTANT;
+use crate::error::Result;
+use crate::network::{Links, Network, Node, TensorId, facts};
+
+/// Where f32 has all whole numbers: the bias of an integer convolution.
+const LARGEST_BIAS: f64 = 16_777_216.0;
+
+/// Returns how many nodes changed.
+pub(super) fn run(network: &mut Network) -> Result<usize> {
+    let mut changes = move_dequantize(network)?;
+    // Elsewhere f32 is the faster one.
+    if !Isa::Avx512Vnni.is_here() {
+        return Ok(changes);
+    }
+    let links = Links::of(network);
+    for i in 0..network.nodes.len() {
+        changes += usize::from(convolution(&network.nodes[i]) && use_integers(network, i, &links)?);
+    }
+    Ok(changes)
+}
+
+/// Max pools and views of numbers that were dequantised run on the integers, before that; and integers that are dequantised and
+/// quantised again alike stay as they are. Returns how many nodes changed.
+fn move_dequantize(network: &mut Network) -> Result<usize> {
+    // For each tensor that `dequantize` makes with one scale: that node, and the scale.
+    let mut made: HashMap<TensorId, (Node, Pair)> = HashMap::new();
+    let mut same: HashMap<TensorId, TensorId> = HashMap::new();
+    let outputs: HashSet<TensorId> = network.outputs.iter().map(|(_, id)| *id).collect();
+    let mut changes = 0;
+    for mut node in std::mem::take(&mut network.nodes) {
+        for id in &mut node.inputs {
+            *id = same.get(id).copied().unwrap_or(*id);
+        }
+        if let Some(pair) = pair_of(network, &node, "dequantize")
+            && matches!(network.tensor(node.inputs[0]).dtype, DType::U8 | DType::S8)
+            && network.tensor(node.inputs[0]).constant().is_none()
+        {
+            made.insert(node.outputs[0], (node.clone(), pair));
+        }
+        let found = node.inputs.first().and_then(|x| made.get(x)).cloned();
+        let Some((dequantize, pair)) = found else {
+            network.nodes.push(node);
+            continue;
+        };
+        let integers = dequantize.inputs[0];
+        let dtype = network.tensor(integers).dtype;
+        if pair_of(network, &node, "quantize") == Some(pair)
+            && network.tensor(node.outputs[0]).dtype == dtype
+            && !outputs.contains(&node.outputs[0])
+        {
+            same.insert(node.outputs[0], integers);
+            changes += 1;
+            continue;
+        }
+        let moves = facts(&*node.op).sharing.is_view() || node.op.op().starts_with("max_pool");
+        let result = node.outputs[0];
+        if !moves || node.outputs.len() != 1 {
+            network.nodes.push(node);
+            continue;
+        }
+        let dims = network.tensor(result).dims().to_vec();
+        let name = format!("{} as integers", network.tensor(result).name());
+        let moved = network.add_tensor(name, &dims, dtype, None);
+        node.inputs[0] = integers;
+        node.outputs[0] = moved;
+        let mut after = dequantize;
+        (after.inputs[0], after.outputs[0]) = (moved, result);
+        after.name = format!("{}/dequantize", node.name);
+        after.origin = node.origin.clone();
+        network.nodes.push(node);
+        made.insert(result, (after.clone(), pair));
+        network.nodes.push(after);
+        changes += 1;
+    }
+    Ok(changes)
+}
+
+/// What `dequantize` or `quantize` does to all elements alike.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Pair {
+    pub scale: f32,
+    pub zero_point: i32,
+}
+
+/// The scale and the zero point of a `quantize` or `dequantize` node, if they are constant and the same for all elements.
+pub(super) fn pair_of(network: &Network, node: &Node, op: &str) -> Option<Pair> {
+    if node.op.op() != op {
+        return None;
+    }
+    let constant = |i: usize| network.tensor(*node.inputs.get(i)?).constant().filter(|c| c.numel() == 1);
+    Some(Pair {
+        scale: *constant(1)?.to_vec::<f32>().ok()?.first()?,
+        zero_point: *constant(2)?.to_vec::<i32>().ok()?.first()?,
+    })
+}
+
+/// The integers that a tensor was dequantised from: of 8 bits, all with one scale.
+pub(super) fn integers_of(network: &Network, id: TensorId, links: &Links) -> Option<(TensorId, Pair)> {
+    let node = links.node(network, id)?;
+    let pair = pair_of(network, node, "dequantize")?;
+    let x = node.inputs[0];
+    matches!(network.tensor(x).dtype, DType::U8 | DType::S8).then_some((x, pair))
+}
+
+/// Constant weights of integers, with a scale for each output channel.
+struct Weights {
+    integers: StridedTensor,
+    scales: Vec<f64>,
+}
+
+fn weights_of(
+    network: &Network,
+    id: TensorId,
+    outputs: usize,
+    axis: usize,
+    links: &Links,
+) -> Result<Option<Weights>> {
+    let Some(node) = links.node(network, id).filter(|node| node.op.op() == "dequantize") else {
+        return Ok(None);
+    };
+    let constant = |i: usize| network.tensor(node.inputs[i]).constant();
+    let (Some(w), Some(scale), Some(zero_point)) = (constant(0), constant(1), constant(2)) else {
+        return Ok(None);
+    };
+    let of_axis = int_param(node, "axis");
+    let is_along = of_axis == Some(axis as i64) || scale.numel() == 1 && zero_point.numel() == 1;
+    if !is_along || !matches!(w.dtype(), DType::U8 | DType::S8) {
+        return Ok(None);
+    }
+    let all = |values: Vec<f64>| match values[..] {
+        [one] => memory::try_filled(CONSTANT, outputs, one),
+        _ => Ok(values),
+    };
+    let scales = all(memory::try_collect(CONSTANT, scale.to_vec::<f32>()?.into_iter().map(f64::from))?)?;
+    let zero_points = zero_point.to_vec::<i32>()?;
+    if scales.len() != outputs || ![1, outputs].contains(&zero_points.len()) {
+        return Ok(None);
+    }
+    // u8 with a zero point of 128 is s8 with one of 0.
+    let values = w.to_dtype(DType::S32)?.to_vec::<i32>()?;
+    let inner: usize = w.dims()[axis + 1..].iter().product();
+    let zero_point =
+        |i: usize| zero_points[if zero_points.len() == 1 { 0 } else { i / inner.max(1) % outputs }];
+    let centred = values.iter().enumerate().map(|(i, v)| i8::try_from(v - zero_point(i)).ok());
+    let Some(centred) = centred.collect::<Option<Vec<i8>>>() else { return Ok(None) };
+    Ok(Some(Weights { integers: StridedTensor::from_slice(&centred, w.dims())?, scales }))
+}
+
+fn int_param(node: &Node, name: &str) -> Option<i64> {
+    match node.op.param(name) {
+        Some(ParamValue::Int(value)) => Some(*value),
+        _ => None,
+    }
+}
+
+/// Makes a convolution one of integers, whose result is multiplied by the scales.
+fn use_integers(network: &mut Network, i: usize, links: &Links) -> Result<bool> {
+    let node = &network.nodes[i];
+    let named = |name: &str| node.op.inputs().iter().position(|n| *n == name).map(|at| node.inputs[at]);
+    let (Some(x), Some(w)) = (named("x"), named("weights")) else { return Ok(false) };
+    let is_plain = node.op.inputs().iter().all(|name| ["x", "weights", "bias"].contains(name));
+    let Some((source, pair)) = integers_of(network, x, links) else { return Ok(false) };
+    let outputs = network.tensor(node.outputs[0]).dims()[1];
+    let is_transposed = node.op.op().contains("transpose");
+    let is_grouped = int_param(node, "groups").unwrap_or(1) != 1;
+    if !is_plain || is_transposed && is_grouped {
+        return Ok(false);
+    }
+    let Some(weights) = weights_of(network, w, outputs, usize::from(is_transposed), links)? else {
+        return Ok(false);
+    };
+    let bias = match named("bias") {
+        None => None,
+        Some(id) => match network.tensor(id).constant() {
+            Some(bias) => Some(bias.to_vec::<f32>()?),
+            None => return Ok(false),
+        },
+    };
+    let scales: Vec<f64> = weights.scales.iter().map(|s| s * f64::from(pair.scale)).collect();
+    let mut inputs = vec![("x", source), ("weights", network.add_constant(weights.integers))];
+    let vector = |values: Vec<f32>| StridedTensor::from_slice(&values, &[values.len()]);
+    let mut post_ops = "mul_channel".to_string();
+    let mut channel = vec![vector(scales.iter().map(|s| *s as f32).collect())?];
+    if let Some(bias) = bias {
+        match whole(&bias, &scales) {
+            Some(sums) => inputs.push(("bias", network.add_constant(vector(sums)?))),
+            None => {
+                post_ops += ",add_channel";
+                channel.push(vector(bias)?);
+            }
+        }
+    }
+    for numbers in channel {
+        inputs.push(("channel", network.add_constant(numbers)));
+    }
+    let node = &mut network.nodes[i];
+    let params: [(&str, Param); 2] =
+        [("post_ops", post_ops.into()), ("x_zero_point", i64::from(pair.zero_point).into())];
+    node.set_inputs_and_params(&inputs, &params)?;
+    Ok(true)
+}
+
+/// A bias in units of the sums, if it is of whole numbers there, as quantisers make them.
+fn whole(bias: &[f32], scales: &[f64]) -> Option<Vec<f32>> {
+    let of = |(b, s): (&f32, &f64)| {
+        let sums = f64::from(*b) / s;
+        let is_whole = (sums - sums.round()).abs() <= 1e-3 + 3e-7 * sums.abs();
+        (is_whole && sums.abs() <= LARGEST_BIAS).then_some(sums.round() as f32)
+    };
+    bias.iter().zip(scales).map(of).collect()
+}
+
+/// Computes nodes of constants that were kept, and that no convolution took.
+pub(super) fn fold_constants(network: &mut Network) -> Result<()> {
+    for i in 0..network.nodes.len() {
+        let node = &network.nodes[i];
+        if !facts(&*node.op).inflates {
+            continue;
+        }
+        let constants: Option<Vec<&StridedTensor>> =
+            node.inputs.iter().map(|id| network.tensor(*id).constant()).collect();
+        let Some(constants) = constants else { continue };
+        let refs: Vec<_> = constants.iter().map(|c| c.tensor_ref()).collect();
+        let result = node.op.run(&refs).map_err(|source| node.origin.error(source))?.swap_remove(0);
+        if let Tensor::Strided(result) = result {
+            let id = node.outputs[0];
+            network.tensors[id.0].constant = Some(result);
+        }
+    }
+    // A constant needs no node.
+    let gone: Vec<usize> = (0..network.nodes.len())
+        .filter(|&i| {
+            let outputs = &network.nodes[i].outputs;
+            outputs.iter().all(|id| network.tensor(*id).constant().is_some())
+        })
+        .collect();
+    network.remove_nodes(&gone);
+    Ok(())
+}

@@ -1,0 +1,129 @@
+//! Graphs with `quantize` and `dequantize`: convolutions compute with the integers, and every rounding of the graph stays.
+
+use blocktensor::StridedTensor;
+use blocktensor::dispatch::Isa;
+use blocktensor_graph::{Constant, Graph, Layouts, Param, Pass, Plan, PlanOptions, ValueId};
+
+use crate::support::random;
+
+struct Net {
+    graph: Graph,
+    names: usize,
+}
+
+impl Net {
+    fn constant(&mut self, constant: Constant) -> ValueId {
+        self.names += 1;
+        self.graph.constant(&format!("c{}", self.names), constant).unwrap()
+    }
+
+    fn floats(&mut self, values: &[f32]) -> ValueId {
+        self.constant(Constant::F32(StridedTensor::from_slice(values, &[values.len()]).unwrap()))
+    }
+
+    fn zero_point(&mut self, value: i64) -> ValueId {
+        self.constant(Constant::Int {
+            of: blocktensor_graph::Integer::I32,
+            dims: vec![1],
+            values: vec![value],
+        })
+    }
+
+    fn op(&mut self, op: &str, inputs: &[(&str, ValueId)], params: &[(&str, Param)]) -> ValueId {
+        self.names += 1;
+        self.graph.op(&format!("{op}{}", self.names), op, inputs, params).unwrap()
+    }
+
+    fn quantize(&mut self, x: ValueId, scale: f32, zero_point: i64, dtype: &str) -> ValueId {
+        let (scale, zero_point) = (self.floats(&[scale]), self.zero_point(zero_point));
+        let inputs = [("x", x), ("scale", scale), ("zero_point", zero_point)];
+        self.op("quantize", &inputs, &[("dtype", dtype.into())])
+    }
+
+    fn dequantize(&mut self, x: ValueId, scale: f32, zero_point: i64) -> ValueId {
+        let (scale, zero_point) = (self.floats(&[scale]), self.zero_point(zero_point));
+        self.op("dequantize", &[("x", x), ("scale", scale), ("zero_point", zero_point)], &[])
+    }
+
+    /// A convolution whose weights have a scale for each output channel.
+    fn conv(&mut self, x: ValueId, dims: &[usize], params: &[(&str, Param)]) -> ValueId {
+        let weights: Vec<i8> = random(dims, self.names as u64)
+            .to_vec::<f32>()
+            .unwrap()
+            .iter()
+            .map(|v| (v * 127.0) as i8)
+            .collect();
+        let weights = self.constant(Constant::SignedByte(StridedTensor::from_slice(&weights, dims).unwrap()));
+        let scales: Vec<f32> = (0..dims[0]).map(|o| 0.002 + 0.0001 * o as f32).collect();
+        let (scale, zero_point) = (self.floats(&scales), self.zero_point(0));
+        let inputs = [("x", weights), ("scale", scale), ("zero_point", zero_point)];
+        let weights = self.op("dequantize", &inputs, &[("axis", 0i64.into())]);
+        self.op("conv2d", &[("x", x), ("weights", weights)], params)
+    }
+}
+
+/// A residual block between integers: a stem, a max pool, two convolutions, a sum, a depthwise convolution.
+fn network() -> Graph {
+    let mut n = Net { graph: Graph::new(), names: 0 };
+    let image = n.graph.input("image", &[1.into(), 3.into(), 20.into(), 24.into()]).unwrap();
+    let x = n.quantize(image, 0.01, 120, "u8");
+    let x = n.dequantize(x, 0.01, 120);
+    let padded = |padding: i64| -> (&str, Param) { ("padding", vec![padding, padding].into()) };
+    let x = n.conv(x, &[24, 3, 3, 3], &[padded(1)]);
+    let x = n.op("relu", &[("x", x)], &[]);
+    let x = n.quantize(x, 0.02, 0, "u8");
+    let x = n.dequantize(x, 0.02, 0);
+    let pooled = n.op("max_pool2d", &[("x", x)], &[("kernel", vec![2i64, 2].into())]);
+    let pooled = n.quantize(pooled, 0.02, 0, "u8");
+    let pooled = n.dequantize(pooled, 0.02, 0);
+    let y = n.conv(pooled, &[24, 24, 3, 3], &[padded(1)]);
+    let y = n.quantize(y, 0.05, 3, "s8");
+    let y = n.dequantize(y, 0.05, 3);
+    let sum = n.op("add", &[("a", pooled), ("b", y)], &[]);
+    let sum = n.op("relu", &[("x", sum)], &[]);
+    let sum = n.quantize(sum, 0.04, 0, "u8");
+    let sum = n.dequantize(sum, 0.04, 0);
+    let z = n.conv(sum, &[24, 1, 3, 3], &[padded(1), ("groups", 24i64.into())]);
+    let z = n.op("silu", &[("x", z)], &[]);
+    let z = n.quantize(z, 0.03, 90, "u8");
+    let z = n.dequantize(z, 0.03, 90);
+    n.graph.output("z", z).unwrap();
+    n.graph
+}
+
+fn numbers(plan: &Plan, x: &StridedTensor) -> Vec<f32> {
+    plan.run(&[x]).unwrap()[0].to_vec::<f32>().unwrap()
+}
+
+#[test]
+fn convolutions_compute_with_integers_and_keep_each_rounding() {
+    let graph = network();
+    let x = random(&[1, 3, 20, 24], 5);
+    let plain = PlanOptions::new(Layouts::Nchw).without(Pass::UseIntegers);
+    let want = numbers(&graph.plan(&plain).unwrap(), &x);
+    assert!(want.iter().any(|v| *v != want[0]));
+    for layouts in Layouts::FIXED {
+        let plan = graph.plan(&PlanOptions::new(layouts).keep_constants()).unwrap();
+        let text = plan.to_string();
+        let convolutions = plan.steps().filter(|s| s.implementation == Some("blocktensor:int8")).count();
+        if !Isa::Avx512Vnni.is_here() {
+            // Such machines compute in f32 between the roundings.
+            assert_eq!(convolutions, 0, "{layouts:?}: {text}");
+            continue;
+        }
+        assert_eq!(convolutions, 3, "{layouts:?}: {text}");
+        // The first one and the last one are all that is left; the sum and its roundings are the convolution's.
+        for (op, count) in [("quantize", 1), ("dequantize", 0), ("add", 0), ("max_pool2d", 1)] {
+            assert_eq!(plan.steps().filter(|s| s.op == op).count(), count, "{op}, {layouts:?}: {text}");
+        }
+        let got = numbers(&plan, &x);
+        // Sums of products of f32 round elsewhere: a number near a tie may become the next one.
+        let step = 0.03f32;
+        let apart = got.iter().zip(&want).filter(|(g, w)| (*g - *w).abs() > step / 2.0).count();
+        assert!(apart * 20 < want.len(), "{layouts:?}: {apart} of {}", want.len());
+        assert!(got.iter().zip(&want).all(|(g, w)| (g - w).abs() < 2.5 * step), "{layouts:?}");
+        // Each step against its definition in f64.
+        let errors = plan.errors(&[&x]).unwrap();
+        assert!(errors.steps.iter().all(|step| step.relative_l2.is_some_and(|e| e < 2e-3)), "{errors:?}");
+    }
+}

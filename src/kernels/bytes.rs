@@ -1,0 +1,56 @@
+//! Numbers as integers of 8 bits, which stand for them with a scale and a zero point: `scale * (integer - zero_point)`.
+
+use crate::dtype::DType;
+
+/// The integers of a quantised dtype, as distances from a zero point.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ByteRange {
+    zero_point: i32,
+    low: f32,
+    high: f32,
+}
+
+impl ByteRange {
+    /// Those of u8 or s8.
+    pub fn new(dtype: DType, zero_point: i32) -> ByteRange {
+        let (low, high) = if dtype == DType::U8 { (0, 255) } else { (-128, 127) };
+        ByteRange { zero_point, low: low as f32 - zero_point as f32, high: high as f32 - zero_point as f32 }
+    }
+
+    /// The same range without distances below 0: what relu leaves.
+    pub fn without_negative(self) -> ByteRange {
+        ByteRange { low: self.low.max(0.0), ..self }
+    }
+
+    /// `x` within the range, plus [`ROUNDER`]. NaN is 0.
+    #[inline(always)]
+    fn shifted(self, x: f32) -> f32 {
+        let x = if x.is_nan() { 0.0 } else { x };
+        let x = if x > self.low { x } else { self.low };
+        let x = if x < self.high { x } else { self.high };
+        x + ROUNDER
+    }
+
+    /// The nearest distance that an integer has, ties to even. NaN is 0.
+    #[inline(always)]
+    pub fn round(self, x: f32) -> f32 {
+        self.shifted(x) - ROUNDER
+    }
+
+    /// The bits of the integer at the nearest distance.
+    #[inline(always)]
+    pub fn byte(self, x: f32) -> u8 {
+        let distance = self.shifted(x).to_bits().wrapping_sub(ROUNDER.to_bits());
+        distance.wrapping_add(self.zero_point.cast_unsigned()) as u8
+    }
+}
+
+/// 1.5 * 2^23. A sum of it and a small number has no bits for fractions: the addition rounds, ties to even, and the lowest bits of the
+/// sum are the integer. Compilers make vectors of this, and not of a conversion that saturates.
+const ROUNDER: f32 = 12_582_912.0;
+
+/// The number that an integer stands for.
+#[inline(always)]
+pub(crate) fn number(integer: i32, zero_point: i32, scale: f32) -> f32 {
+    integer.wrapping_sub(zero_point) as f32 * scale
+}

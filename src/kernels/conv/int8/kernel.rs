@@ -1,0 +1,195 @@
+//! Sums of a row of pixels, in registers.
+
+use super::plan::{BLOCK, PAIR, QUAD};
+use crate::simd::bytes::{self, ByteLoop, ByteVector};
+
+/// Four quads are a pixel's bytes in a plane.
+const QUADS: usize = BLOCK / QUAD;
+
+/// The channels of a plane that a row reads: where they begin, and which quads of the four.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    pub at: usize,
+    pub first: usize,
+    pub end: usize,
+}
+
+/// One row of pixels of a unit's blocks.
+#[derive(Clone, Copy)]
+pub(super) struct Row<'a> {
+    /// The source from the pixels of this row on.
+    pub src: &'a [u8],
+    /// **Bytes** from one pixel to the next.
+    pub pixel: usize,
+    /// Where each tap is, with its number in the kernel.
+    pub taps: &'a [(usize, usize)],
+    /// Taps of the kernel, of which `taps` may be a part.
+    pub kernel: usize,
+    /// The unit's weights, in vectors.
+    pub weights: &'a [[u8; 64]],
+    /// What the sums begin with, a list of 16 for each block.
+    pub start: &'a [[i32; BLOCK]],
+}
+
+/// Adds up a row of a unit whose lanes all read the same channels. `sums` has the row's pixels for each block.
+pub(super) fn shared(row: Row<'_>, runs: &[Run], sums: &mut [&mut [[i32; BLOCK]]]) {
+    match sums {
+        [first, second] => bytes::dispatch(Shared::<PAIR> { row, runs, sums: [first, second] }),
+        [first] => bytes::dispatch(Shared::<1> { row, runs, sums: [first] }),
+        _ => unreachable!("a unit has one or two blocks"),
+    }
+}
+
+struct Shared<'a, 's, const O: usize> {
+    row: Row<'a>,
+    runs: &'a [Run],
+    sums: [&'s mut [[i32; BLOCK]]; O],
+}
+
+impl<const O: usize> ByteLoop for Shared<'_, '_, O> {
+    #[inline(always)]
+    fn run<V: ByteVector>(mut self, proof: V::Proof) {
+        let width = self.sums[0].len();
+        if !V::IS_FAST {
+            return self.tiles::<V, 1>(proof, width);
+        }
+        // As many pixels as keep their sums in registers, and divide the width with little rest.
+        match width {
+            14.. if width.div_ceil(14) * 14 <= width.div_ceil(8) * 8 + 2 => self.tiles::<V, 14>(proof, width),
+            8.. => self.tiles::<V, 8>(proof, width),
+            7 => self.tiles::<V, 7>(proof, width),
+            4.. => self.tiles::<V, 4>(proof, width),
+            _ => self.tiles::<V, 1>(proof, width),
+        }
+    }
+}
+
+impl<const O: usize> Shared<'_, '_, O> {
+    #[inline(always)]
+    fn tiles<V: ByteVector, const P: usize>(&mut self, proof: V::Proof, width: usize) {
+        let mut x = 0;
+        while x < width {
+            // The last tile reaches back over pixels that are done: the same sums once more.
+            let at = x.min(width - P);
+            match self.row.pixel {
+                BLOCK => self.tile::<V, P, BLOCK>(proof, at),
+                _ => self.tile::<V, P, 0>(proof, at),
+            }
+            x += P;
+        }
+    }
+
+    /// `D` is the distance of pixels, if it is known when this is compiled, else 0.
+    #[inline(always)]
+    fn tile<V: ByteVector, const P: usize, const D: usize>(&mut self, proof: V::Proof, x: usize) {
+        let Row { src, pixel, taps, kernel, weights, start, .. } = self.row;
+        let pixel = if D == 0 { pixel } else { D };
+        let mut sums: [[V; O]; P] = [std::array::from_fn(|o| V::load(proof, &start[o])); P];
+        let mut before = 0;
+        for run in self.runs {
+            let quads = run.end - run.first;
+            for &(at, tap) in taps {
+                let from = &src[run.at + at + x * pixel..][..(P - 1) * pixel + run.end * QUAD];
+                let w = &weights[(before * kernel + tap * quads) * O..][..quads * O];
+                if quads == QUADS {
+                    let (from, w) = (&from[..(P - 1) * pixel + BLOCK], w.as_chunks::<O>().0);
+                    for q in 0..QUADS {
+                        let w: [V; O] = std::array::from_fn(|o| V::bytes(proof, &w[q][o]));
+                        for_each_below!(p < P => {
+                            add::<V, O>(proof, &mut sums[p], quad(from, p * pixel + q * QUAD), w);
+                        });
+                    }
+                } else {
+                    for (q, w) in w.as_chunks::<O>().0.iter().enumerate() {
+                        let w: [V; O] = std::array::from_fn(|o| V::bytes(proof, &w[o]));
+                        let q = (run.first + q) * QUAD;
+                        for_each_below!(p < P => {
+                            add::<V, O>(proof, &mut sums[p], quad(from, p * pixel + q), w);
+                        });
+                    }
+                }
+            }
+            before += quads;
+        }
+        for (o, to) in self.sums.iter_mut().enumerate() {
+            let to = &mut to[x..x + P];
+            for_each_below!(p < P => {
+                sums[p][o].store(&mut to[p]);
+            });
+        }
+    }
+}
+
+#[inline(always)]
+fn quad(src: &[u8], at: usize) -> [u8; QUAD] {
+    let mut quad = [0; QUAD];
+    quad.copy_from_slice(&src[at..at + QUAD]);
+    quad
+}
+
+#[inline(always)]
+fn add<V: ByteVector, const O: usize>(proof: V::Proof, sums: &mut [V; O], quad: [u8; QUAD], w: [V; O]) {
+    let src = V::splat(proof, quad);
+    sums[0] = sums[0].add_products(src, w[0]);
+    if O > 1 {
+        sums[1] = sums[1].add_products(src, w[1]);
+    }
+}
+
+/// Adds up a row of a block whose lanes each read their own channel. Taps of the kernel's rows are those of `taps` that begin one.
+pub(super) fn own(row: Row<'_>, width: usize, sums: &mut [[i32; BLOCK]]) {
+    bytes::dispatch(Own { row, width, sums });
+}
+
+struct Own<'a, 's> {
+    row: Row<'a>,
+    /// Of the kernel.
+    width: usize,
+    sums: &'s mut [[i32; BLOCK]],
+}
+
+impl ByteLoop for Own<'_, '_> {
+    #[inline(always)]
+    fn run<V: ByteVector>(mut self, proof: V::Proof) {
+        let width = self.sums.len();
+        match width {
+            8.. if V::IS_FAST => self.tiles::<V, 8>(proof, width),
+            4.. if V::IS_FAST => self.tiles::<V, 4>(proof, width),
+            _ => self.tiles::<V, 1>(proof, width),
+        }
+    }
+}
+
+impl Own<'_, '_> {
+    #[inline(always)]
+    fn tiles<V: ByteVector, const P: usize>(&mut self, proof: V::Proof, width: usize) {
+        let mut x = 0;
+        while x < width {
+            let at = x.min(width - P);
+            self.tile::<V, P>(proof, at);
+            x += P;
+        }
+    }
+
+    #[inline(always)]
+    fn tile<V: ByteVector, const P: usize>(&mut self, proof: V::Proof, x: usize) {
+        let Row { src, pixel, taps, weights, start, .. } = self.row;
+        let mut sums = [V::load(proof, &start[0]); P];
+        let quads = self.width.div_ceil(QUAD);
+        for row in taps.chunks_exact(self.width) {
+            let (at, tap) = row[0];
+            for q in 0..quads {
+                let w = V::bytes(proof, &weights[tap / self.width * quads + q]);
+                let from = &src[at + q * QUAD * BLOCK + x * pixel..][..(P - 1) * pixel + QUAD * BLOCK];
+                for_each_below!(p < P => {
+                    let four: &[u8; 64] = from[p * pixel..].first_chunk().expect("four pixels");
+                    sums[p] = sums[p].add_products(V::pixels(proof, four), w);
+                });
+            }
+        }
+        let to = &mut self.sums[x..x + P];
+        for_each_below!(p < P => {
+            sums[p].store(&mut to[p]);
+        });
+    }
+}

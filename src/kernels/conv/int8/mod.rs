@@ -1,0 +1,218 @@
+//! Convolution of u8 or s8 by s8 weights, with exact sums of 32 bits: any layout, any channels, groups and padding.
+//!
+//! A vector holds the sums of 16 output channels. One instruction adds four products to each: of a quad of source channels, which
+//! is broadcast, by `[16 outputs][4 channels]` of weights. Lanes that read channels of their own (depthwise) take four taps along W
+//! instead. Source and result may be in blocks of channels, channels-last or NCHW: a tile that reads in another order than the
+//! kernel's, or meets padding, gets a copy of its part of the source, in planes of 16 channels with the zero point around the image.
+//!
+//! s8 sources are made unsigned in that copy (plus 128). Sums begin with the bias minus the zero point times the sum of the weights.
+//! A row of sums becomes f32 once, the post-ops run on it, and `quantize` rounds once.
+
+mod implementation;
+mod kernel;
+mod plan;
+mod rows;
+mod weights;
+mod window;
+
+pub(crate) use self::implementation::Int8;
+
+use std::sync::OnceLock;
+
+use self::kernel::{Row, Run};
+use self::plan::{BLOCK, Form, Int8Plan, PAIR, QUAD, Unit};
+use self::rows::{Epilogue, Out, Place, ROW};
+use self::window::{Position, Window, output};
+use crate::buffer::Buffer;
+use crate::error::{Error, Result};
+use crate::kernels::conv::epilogue::Finish;
+use crate::kernels::conv::implementation::ConvOperands;
+use crate::kernels::conv::phases::{Phase, cube};
+use crate::kernels::lanes::RowIndex;
+use crate::machine::machine;
+use crate::memory::try_filled;
+use crate::threads::{current_threads, parallel_in_turns};
+
+/// Tasks for each thread of the team at least, so that a slow one costs little.
+const TASKS_PER_THREAD: usize = 4;
+
+impl Int8Plan {
+    /// Writes every element of the result, its padding too.
+    fn compute(&self, operands: &ConvOperands<'_>, dst: &mut [u8]) -> Result<()> {
+        let (weights, sums) = operands.weights.split_at(self.weight_bytes);
+        let sums: &[i32] = bytemuck::cast_slice(sums);
+        let mut start = try_filled(self.g.op, self.blocks(), [0i32; BLOCK])?;
+        let out = Out::new(dst);
+        let failed = OnceLock::new();
+        for phase in self.phases() {
+            self.begin(&phase, operands.finish.bias.unwrap_or_default(), sums, start.as_flattened_mut());
+            Operation { plan: self, operands, weights, start: &start }.phase(&phase, out, &failed);
+        }
+        failed.into_inner().map_or(Ok(()), Err)
+    }
+
+    /// What the sums of a phase begin with: the bias, minus the zero point times the sum of the weights that it meets.
+    fn begin(&self, phase: &Phase, bias: &[f32], sums: &[i32], start: &mut [i32]) {
+        let [_, kh, kw] = cube(&self.g.kernel, 1);
+        let [along_d, along_h, along_w] = &phase.axes;
+        for (o, start) in start.iter_mut().enumerate() {
+            let sum = if !self.g.transposed {
+                sums[o]
+            } else {
+                let of_tap = |tap: usize| sums[tap * self.blocks() * BLOCK + o];
+                let of_row = |row: usize| along_w.taps.iter().map(|w| of_tap(row * kw + w.k)).sum::<i32>();
+                let of_plane = |d: usize| along_h.taps.iter().map(|h| of_row(d * kh + h.k)).sum::<i32>();
+                along_d.taps.iter().map(|d| of_plane(d.k)).sum()
+            };
+            // Sums of products of 8 bits fit into 32 for fewer than 65,000 weights; larger ones wrap, as the products do.
+            let bias = bias.get(o).map_or(0, |&b| b as i32);
+            *start = bias.wrapping_sub(self.unsigned_zero_point().wrapping_mul(sum));
+        }
+    }
+}
+
+/// One run.
+struct Operation<'a> {
+    plan: &'a Int8Plan,
+    operands: &'a ConvOperands<'a>,
+    weights: &'a [u8],
+    /// What the sums of each block begin with.
+    start: &'a [[i32; BLOCK]],
+}
+
+impl Operation<'_> {
+    fn phase(&self, phase: &Phase, out: Out<'_>, failed: &OnceLock<Error>) {
+        let plan = self.plan;
+        let units = plan.units.len();
+        let [depth, height, all_width] = [0, 1, 2].map(|a| phase.axes[a].count);
+        if depth * height * all_width == 0 {
+            return;
+        }
+        let width = all_width.div_ceil(all_width.div_ceil(ROW));
+        let widths = all_width.div_ceil(width);
+        let windows: Vec<Window> = plan.units.iter().map(|u| Window::new(plan, phase, &u.form)).collect();
+        // As many rows as leave a copy in a core's second cache, beside the weights.
+        let room = machine().caches.second / 4;
+        let fitting = |unit: &Unit, window: &Window| {
+            let planes = planes(unit).len();
+            let (one, two) = (window.bytes(planes, 1, width), window.bytes(planes, 2, width));
+            if window.in_place { height } else { 1 + room.saturating_sub(one) / (two - one).max(1) }
+        };
+        let rows = plan.units.iter().zip(&windows).map(|(u, w)| fitting(u, w)).min().unwrap_or(height);
+        let others = plan.dst.n * depth * widths * units;
+        let wanted = (TASKS_PER_THREAD * current_threads()).div_ceil(others.max(1));
+        let rows = rows.min(height.div_ceil(wanted)).clamp(1, height);
+        let heights = height.div_ceil(rows);
+        parallel_in_turns(plan.dst.n * depth * heights * widths * units, |task| {
+            let (rest, unit) = (task / units, task % units);
+            let (rest, w) = (rest / widths, rest % widths * width);
+            let (rest, h) = (rest / heights, rest % heights * rows);
+            let position = Position {
+                n: rest / depth,
+                first: [rest % depth, h, w],
+                rows: rows.min(height - h),
+                width: width.min(all_width - w),
+            };
+            if let Err(e) = self.tile(phase, &plan.units[unit], &windows[unit], position, out) {
+                let _ = failed.set(e);
+            }
+        });
+    }
+
+    fn tile(
+        &self,
+        phase: &Phase,
+        unit: &Unit,
+        window: &Window,
+        position: Position,
+        out: Out<'_>,
+    ) -> Result<()> {
+        let plan = self.plan;
+        let Position { n, first, rows, width } = position;
+        let planes = planes(unit);
+        let pixels = window.pixels(plan, phase, planes.len(), rows, width);
+        let copy;
+        // A phase without taps reads nothing.
+        let src = if pixels.taps.is_empty() {
+            &[][..]
+        } else if window.in_place {
+            &self.operands.src.bytes[window.origin(plan, &position)..]
+        } else {
+            let bytes = window.bytes(planes.len(), rows, width);
+            if bytes > isize::MAX as usize {
+                return Err(Error::OutOfMemory { bytes, call: plan.g.op });
+            }
+            let mut filled = Buffer::for_result(bytes)?;
+            let to = filled.as_bytes_mut();
+            window.fill(plan, self.operands.src.bytes, &position, planes.start, &pixels, to);
+            copy = filled;
+            copy.as_bytes()
+        };
+        let first_plane = if window.in_place { 0 } else { planes.start };
+        let runs: Vec<Run> = match &unit.form {
+            Form::Shared(quads) => planes
+                .clone()
+                .map(|plane| {
+                    let of_plane = plane * BLOCK / QUAD;
+                    Run {
+                        at: (plane - first_plane) * pixels.plane,
+                        first: quads.start.saturating_sub(of_plane),
+                        end: (quads.end - of_plane).min(BLOCK / QUAD),
+                    }
+                })
+                .collect(),
+            Form::Own => Vec::new(),
+        };
+        let weights = self.weights[unit.weights..].as_chunks::<{ BLOCK * QUAD }>().0;
+        let mut sums = [[[0i32; BLOCK]; ROW]; PAIR];
+        let (mut numbers, mut added) = ([[0f32; BLOCK]; ROW], [[0f32; BLOCK]; ROW]);
+        for y in 0..rows {
+            let row = Row {
+                src: if src.is_empty() { src } else { &src[y * pixels.row..] },
+                pixel: pixels.pixel,
+                taps: &pixels.taps,
+                kernel: plan.taps(),
+                weights,
+                start: &self.start[unit.block..unit.block + unit.count],
+            };
+            {
+                let mut lists = sums.each_mut().map(|sums| &mut sums[..width]);
+                match &unit.form {
+                    Form::Shared(_) => kernel::shared(row, &runs, &mut lists[..unit.count]),
+                    Form::Own => kernel::own(row, cube(&plan.g.kernel, 1)[2], lists[0]),
+                }
+            }
+            for (i, sums) in sums[..unit.count].iter().enumerate() {
+                let block = unit.block + i;
+                let place = Place {
+                    row: RowIndex {
+                        n,
+                        block,
+                        d: output(&phase.axes[0], first[0]),
+                        h: output(&phase.axes[1], first[1] + y),
+                    },
+                    first: output(&phase.axes[2], first[2]),
+                    step: phase.axes[2].out_step,
+                };
+                let epilogue = Epilogue {
+                    // The sums began with the bias.
+                    finish: Finish { bias: None, ..self.operands.finish },
+                    dst: plan.types.dst,
+                    view: &plan.dst,
+                    residual: self.operands.residual.map(|r| r.bytes),
+                    channels: plan.channels_of(block),
+                };
+                epilogue.write(&sums[..width], place, &mut numbers, &mut added, out);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The planes of 16 source channels that a unit reads.
+fn planes(unit: &Unit) -> std::ops::Range<usize> {
+    match &unit.form {
+        Form::Shared(quads) => quads.start * QUAD / BLOCK..(quads.end * QUAD).div_ceil(BLOCK),
+        Form::Own => unit.block..unit.block + 1,
+    }
+}

@@ -1,0 +1,163 @@
+//! What the kernel needs to know of a problem: where channels and pixels are, and which weights belong together.
+
+use std::ops::Range;
+
+use crate::kernels::conv::ConvGeometry;
+use crate::kernels::conv::implementation::{ConvTypes, Problem, Refusal};
+use crate::kernels::conv::phases::{Phase, cube, phases};
+use crate::kernels::lanes::Lanes;
+use crate::layout::dims::Dims;
+use crate::layout::either::SourceLayout;
+
+/// Channels of a block: lanes of the sums, and bytes of a pixel in a plane of the source.
+pub(super) const BLOCK: usize = 16;
+/// Source channels whose products are added at once.
+pub(super) const QUAD: usize = 4;
+/// Blocks of the result that read the same source vectors.
+pub(super) const PAIR: usize = 2;
+
+/// One problem, prepared.
+pub(crate) struct Int8Plan {
+    /// Of a convolution of single pixels: with all of them in one row.
+    pub g: ConvGeometry,
+    pub types: ConvTypes,
+    pub src: Lanes,
+    pub dst: Lanes,
+    pub units: Vec<Unit>,
+    /// **Bytes** of all weights, without the sums behind them.
+    pub weight_bytes: usize,
+}
+
+/// Blocks of the result that are computed together.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Unit {
+    /// The first block.
+    pub block: usize,
+    /// How many: 1 or [`PAIR`].
+    pub count: usize,
+    pub form: Form,
+    /// Where its weights begin, in **bytes**.
+    pub weights: usize,
+}
+
+/// How the lanes of a block read the source.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Form {
+    /// Every lane reads the same channels, those of these quads; weights of channels that are not of a lane's group are 0. Weights:
+    /// plane by plane, tap by tap, quad by quad, block by block, `[16 outputs][4 channels]`.
+    Shared(Range<usize>),
+    /// Each lane reads its own channel, four taps along W at once. Weights: `[taps of D and H][ceil(KW / 4)][16 channels][4 taps]`.
+    Own,
+}
+
+impl Int8Plan {
+    pub fn new(p: &Problem<'_>) -> Result<Int8Plan, Refusal> {
+        let view = |layout: &SourceLayout, dims: &Dims| match layout {
+            SourceLayout::Strided(format) => Lanes::of_format(dims, *format).ok_or(Refusal::Layout),
+            SourceLayout::Blocked(layout) => {
+                Lanes::of_layout(p.g.op, dims, layout).map_err(|_| Refusal::Layout)
+            }
+        };
+        let mut g = *p.g;
+        let (mut src, mut dst) = (view(&p.src, &g.src_dims())?, view(&p.dst, &g.dst_dims())?);
+        if is_pointwise(&g) {
+            let row = |of: &Lanes| {
+                Lanes::dense(&[of.n, of.c, of.pixels()], of.lanes, of.blocks).ok_or(Refusal::Layout)
+            };
+            (src, dst) = (row(&src)?, row(&dst)?);
+            let one = |value: usize| Dims::filled(value, 1);
+            let pixels = one(src.pixels());
+            g = ConvGeometry {
+                input: pixels,
+                output: pixels,
+                kernel: one(1),
+                stride: one(1),
+                dilation: one(1),
+                pad_begin: one(0),
+                pad_end: one(0),
+                output_padding: one(0),
+                ..g
+            };
+        }
+        let blocks = g.o.div_ceil(BLOCK);
+        let mut plan = Int8Plan { g, types: p.types, src, dst, units: Vec::new(), weight_bytes: 0 };
+        let mut block = 0;
+        while block < blocks {
+            let form = plan.form(block);
+            let shares = |next: usize| next < blocks && form != Form::Own && plan.form(next) == form;
+            let count = if shares(block + 1) { PAIR } else { 1 };
+            let vectors = match &form {
+                Form::Shared(quads) => quads.len() * plan.taps(),
+                Form::Own => plan.own_vectors(),
+            };
+            plan.units.push(Unit { block, count, form, weights: plan.weight_bytes });
+            plan.weight_bytes += vectors * count * BLOCK * QUAD;
+            block += count;
+        }
+        Ok(plan)
+    }
+
+    fn form(&self, block: usize) -> Form {
+        let g = &self.g;
+        let is_dense_row = g.dilation.last() == Some(&1) && !g.transposed;
+        if g.groups == g.c && g.c == g.o && is_dense_row {
+            return Form::Own;
+        }
+        let outputs = block * BLOCK..(block * BLOCK + BLOCK).min(g.o);
+        let (og, cg) = (g.o / g.groups, g.c / g.groups);
+        let channels = outputs.start / og * cg..((outputs.end - 1) / og + 1) * cg;
+        Form::Shared(channels.start / QUAD..channels.end.div_ceil(QUAD))
+    }
+
+    /// Taps of the kernel.
+    pub fn taps(&self) -> usize {
+        self.g.kernel.iter().product()
+    }
+
+    /// Vectors of weights of a block of [`Form::Own`].
+    pub fn own_vectors(&self) -> usize {
+        let [kd, kh, kw] = cube(&self.g.kernel, 1);
+        kd * kh * kw.div_ceil(QUAD)
+    }
+
+    /// Blocks of the result, whatever its layout.
+    pub fn blocks(&self) -> usize {
+        self.g.o.div_ceil(BLOCK)
+    }
+
+    /// The output channels of a block that there are.
+    pub fn channels_of(&self, block: usize) -> Range<usize> {
+        block * BLOCK..(block * BLOCK + BLOCK).min(self.g.o)
+    }
+
+    /// How many sums of weights an output channel has: one, or one for each tap.
+    pub fn sum_lists(&self) -> usize {
+        if self.g.transposed { self.taps() } else { 1 }
+    }
+
+    /// **Bytes** of ordered weights, with the sums of each output channel's weights behind them, as s32.
+    pub fn ordered_bytes(&self) -> usize {
+        self.weight_bytes + self.sum_lists() * self.blocks() * BLOCK * size_of::<i32>()
+    }
+
+    /// The convolution's phases.
+    pub fn phases(&self) -> impl Iterator<Item = Phase> {
+        phases(&self.g)
+    }
+
+    /// The zero point of the source once its bytes are unsigned.
+    pub fn unsigned_zero_point(&self) -> i32 {
+        self.g.zero_point + i32::from(self.flip())
+    }
+
+    /// What the bytes of the source are combined with, by exclusive or, to make them unsigned: s8 plus 128 is u8.
+    pub fn flip(&self) -> u8 {
+        if self.types.src == crate::dtype::DType::S8 { 0x80 } else { 0 }
+    }
+}
+
+/// Whether each pixel of the result reads the pixel at the same place alone.
+fn is_pointwise(g: &ConvGeometry) -> bool {
+    let all = |dims: &Dims, value: usize| dims.iter().all(|&d| d == value);
+    all(&g.kernel, 1) && all(&g.stride, 1) && all(&g.pad_begin, 0) && all(&g.pad_end, 0) && !g.transposed
+}

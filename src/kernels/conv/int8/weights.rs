@@ -1,0 +1,86 @@
+//! Plain weights into the order in which the kernel reads them, and back.
+
+use super::plan::{BLOCK, Form, Int8Plan, QUAD, Unit};
+use crate::buffer::Buffer;
+use crate::error::Result;
+use crate::kernels::conv::phases::cube;
+use crate::kernels::conv::weights::PlainWeights;
+
+impl Int8Plan {
+    /// The weights as [`Form`] says, unit by unit, zeros where there are none, and behind them the sum of each output channel's: of
+    /// all taps, or of each tap where not every output meets all.
+    pub(super) fn ordered(&self, w: &PlainWeights<'_>) -> Result<Buffer> {
+        let mut buffer = Buffer::zeroed(self.ordered_bytes())?;
+        let (weights, sums) = buffer.as_bytes_mut().split_at_mut(self.weight_bytes);
+        let sums: &mut [i32] = bytemuck::cast_slice_mut(sums);
+        let plain = w.tensor.data::<i8>();
+        let (channels, along) = w.strides.split_at(w.strides.len() - w.spatial);
+        let mut kernel = [0; 3];
+        kernel[3 - w.spatial..].copy_from_slice(along);
+        let [group, output, input] = match *channels {
+            [group, output, input] => [group, output, input],
+            [output, input] => [0, output, input],
+            _ => unreachable!("weights have two dimensions of channels, and one of groups or none"),
+        };
+        let (og, lists, lanes) = (self.g.o / self.g.groups, self.sum_lists(), self.blocks() * BLOCK);
+        let [_, kh, kw] = cube(&self.g.kernel, 1);
+        for unit in &self.units {
+            self.for_each_weight(unit, |at, o, c, tap| {
+                let along = tap / (kh * kw) * kernel[0] + tap / kw % kh * kernel[1] + tap % kw * kernel[2];
+                let value = plain[o / og * group + o % og * output + c * input + along];
+                weights[at] = value.cast_unsigned();
+                sums[tap % lists * lanes + o] += i32::from(value);
+            });
+        }
+        Ok(buffer)
+    }
+
+    /// Ordered weights as plain ones: dense and row-major, groups apart.
+    pub(super) fn unordered(&self, ordered: &[u8], plain: &mut [f32]) {
+        let (cg, taps) = (self.g.c / self.g.groups, self.taps());
+        for unit in &self.units {
+            self.for_each_weight(unit, |at, o, c, tap| {
+                plain[(o * cg + c) * taps + tap] = f32::from(ordered[at].cast_signed());
+            });
+        }
+    }
+
+    /// Calls `f(byte, output channel, input channel of the group, tap)` for every weight of a unit.
+    fn for_each_weight(&self, unit: &Unit, mut f: impl FnMut(usize, usize, usize, usize)) {
+        let (g, taps) = (&self.g, self.taps());
+        let (og, cg) = (g.o / g.groups, g.c / g.groups);
+        let [_, _, kw] = cube(&g.kernel, 1);
+        for i in 0..unit.count {
+            for o in self.channels_of(unit.block + i) {
+                let lane = o % BLOCK;
+                for c in 0..cg {
+                    for tap in 0..taps {
+                        let at = match &unit.form {
+                            Form::Shared(quads) => {
+                                let channel = o / og * cg + c;
+                                let vector = self.vector_of(quads, channel / QUAD, tap) * unit.count + i;
+                                (vector * BLOCK + lane) * QUAD + channel % QUAD
+                            }
+                            Form::Own => {
+                                let (row, x) = (tap / kw, tap % kw);
+                                let vector = row * kw.div_ceil(QUAD) + x / QUAD;
+                                (vector * BLOCK + lane) * QUAD + x % QUAD
+                            }
+                        };
+                        f(unit.weights + at, o, c, tap);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The place of a quad and a tap among a unit's: planes of four quads one after the other, the first and the last of which may
+    /// have fewer.
+    fn vector_of(&self, quads: &std::ops::Range<usize>, quad: usize, tap: usize) -> usize {
+        let per_plane = BLOCK / QUAD;
+        let plane = quad / per_plane;
+        let first = quads.start.max(plane * per_plane);
+        let end = quads.end.min((plane + 1) * per_plane);
+        (first - quads.start) * self.taps() + tap * (end - first) + (quad - first)
+    }
+}

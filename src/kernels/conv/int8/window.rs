@@ -1,0 +1,179 @@
+//! The part of the source that a tile reads: in place, or as a copy with the padding around it.
+
+use std::ops::Range;
+
+use super::plan::{BLOCK, Form, Int8Plan, QUAD};
+use crate::kernels::conv::phases::{Axis, Phase};
+use crate::kernels::lanes::{Lanes, RowIndex};
+
+/// Where a tile of the result begins, and how large it is. Positions are those of a phase.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Position {
+    pub n: usize,
+    pub first: [usize; 3],
+    pub rows: usize,
+    pub width: usize,
+}
+
+/// How the pixels that a phase reads lie. Distances are in **bytes**.
+pub(super) struct Window {
+    /// Whether it is the source itself.
+    pub in_place: bool,
+    /// Source positions of the lowest tap of output 0, and how many positions the taps span.
+    low: [isize; 3],
+    span: [usize; 3],
+    step: [usize; 3],
+}
+
+/// The same for tiles of one size.
+pub(super) struct Pixels {
+    /// From one plane of 16 channels to the next.
+    pub plane: usize,
+    /// From one output row's pixels to the next one's.
+    pub row: usize,
+    /// From one output pixel to the next.
+    pub pixel: usize,
+    /// Where each tap of the phase is, with its number in the kernel.
+    pub taps: Vec<(usize, usize)>,
+    /// Planes, depth, rows and columns of a copy.
+    shape: [usize; 4],
+}
+
+impl Window {
+    pub fn new(plan: &Int8Plan, phase: &Phase, form: &Form) -> Window {
+        let reach = [0, 1, 2].map(|a| phase.axes[a].reach());
+        let is_inside = (0..3).all(|a| phase.axes[a].is_inside(plan.src.spatial[a]));
+        let has_quads =
+            plan.src.lanes == BLOCK || plan.src.lanes == plan.g.c && plan.g.c.is_multiple_of(QUAD);
+        let in_place = is_inside && has_quads && *form != Form::Own && plan.flip() == 0;
+        let [low, span, step] = [0, 1, 2].map(|what| {
+            [0, 1, 2].map(|a| match what {
+                0 => reach[a].0,
+                1 => reach[a].1 as isize,
+                _ => phase.axes[a].step as isize,
+            })
+        });
+        Window { in_place, low, span: span.map(|s| s as usize), step: step.map(|s| s as usize) }
+    }
+
+    /// **Bytes** of a copy of so many planes for a tile of this size.
+    pub fn bytes(&self, planes: usize, rows: usize, width: usize) -> usize {
+        let [planes, depth, rows, columns] = self.shape(planes, rows, width);
+        let pixels = planes.saturating_mul(depth).saturating_mul(rows).saturating_mul(columns);
+        // The vectors of four pixels reach beyond the last one.
+        pixels.saturating_add(QUAD - 1).saturating_mul(BLOCK)
+    }
+
+    fn shape(&self, planes: usize, rows: usize, width: usize) -> [usize; 4] {
+        let along = |a: usize, count: usize| {
+            (count.max(1) - 1).saturating_mul(self.step[a]).saturating_add(self.span[a])
+        };
+        [planes, self.span[0], along(1, rows), along(2, width)]
+    }
+
+    pub fn pixels(&self, plan: &Int8Plan, phase: &Phase, planes: usize, rows: usize, width: usize) -> Pixels {
+        let shape = self.shape(planes, rows, width);
+        let [_, depth, height, columns] = shape;
+        let (plane, d, h, w) = match self.in_place {
+            true if plan.src.lanes == BLOCK => {
+                (plan.src.stride_block, plan.src.stride_d, plan.src.stride_h, BLOCK)
+            }
+            true => (BLOCK, plan.src.stride_d, plan.src.stride_h, plan.src.lanes),
+            false => {
+                let row = columns * BLOCK;
+                (depth * height * row, height * row, row, BLOCK)
+            }
+        };
+        let [_, kh, kw] = crate::kernels::conv::phases::cube(&plan.g.kernel, 1);
+        let mut taps = Vec::with_capacity(plan.taps());
+        for z in &phase.axes[0].taps {
+            for y in &phase.axes[1].taps {
+                for x in &phase.axes[2].taps {
+                    let distance = |at: isize, a: usize| (at - self.low[a]).unsigned_abs();
+                    let at = distance(z.at, 0) * d + distance(y.at, 1) * h + distance(x.at, 2) * w;
+                    taps.push((at, (z.k * kh + y.k) * kw + x.k));
+                }
+            }
+        }
+        Pixels { plane, row: h * self.step[1], pixel: w * self.step[2], taps, shape }
+    }
+
+    /// Where the source of a tile begins that is read in place.
+    pub fn origin(&self, plan: &Int8Plan, position: &Position) -> usize {
+        let at = |a: usize| position.first[a] * self.step[a] + self.low[a].unsigned_abs();
+        let src = &plan.src;
+        let row = RowIndex { n: position.n, block: 0, d: at(0), h: at(1) };
+        src.offset(row) + at(2) * src.lanes
+    }
+
+    /// Copies what a tile reads: the planes of these channels, unsigned, with the zero point around the image.
+    pub fn fill(
+        &self,
+        plan: &Int8Plan,
+        src: &[u8],
+        position: &Position,
+        first_plane: usize,
+        pixels: &Pixels,
+        to: &mut [u8],
+    ) {
+        let [planes, depth, height, columns] = pixels.shape;
+        let (flip, padding) = (plan.flip(), plan.unsigned_zero_point() as u8);
+        let start = |a: usize| (position.first[a] * self.step[a]) as isize + self.low[a];
+        let inside = |a: usize, i: usize| {
+            let at = start(a) + i as isize;
+            usize::try_from(at).ok().filter(|&at| at < plan.src.spatial[a])
+        };
+        let first = (-start(2)).clamp(0, columns as isize) as usize;
+        let end = (plan.src.spatial[2] as isize - start(2)).clamp(first as isize, columns as isize) as usize;
+        let (rows, rest) = to.split_at_mut(planes * depth * height * columns * BLOCK);
+        rest.fill(padding);
+        for (i, row) in rows.chunks_exact_mut(columns * BLOCK).enumerate() {
+            let (plane, z, y) = (i / (depth * height), i / height % depth, i % height);
+            let (Some(d), Some(h), true) = (inside(0, z), inside(1, y), first < end) else {
+                row.fill(padding);
+                continue;
+            };
+            row[..first * BLOCK].fill(padding);
+            row[end * BLOCK..].fill(padding);
+            let channels = (first_plane + plane) * BLOCK..((first_plane + plane + 1) * BLOCK).min(plan.g.c);
+            let x = (start(2) + first as isize) as usize;
+            let inner = &mut row[first * BLOCK..end * BLOCK];
+            copy_row(&plan.src, src, RowIndex { n: position.n, block: 0, d, h }, x, channels, inner);
+            if flip != 0 {
+                inner.iter_mut().for_each(|byte| *byte ^= flip);
+            }
+        }
+    }
+}
+
+/// Copies some channels of neighbouring pixels, 16 bytes a pixel. What follows the channels is unspecified.
+fn copy_row(from: &Lanes, src: &[u8], row: RowIndex, x: usize, channels: Range<usize>, to: &mut [u8]) {
+    let mut lane = 0;
+    let mut c = channels.start;
+    while c < channels.end {
+        let (block, first) = (c / from.lanes, c % from.lanes);
+        let count = (from.lanes - first).min(channels.end - c);
+        let at = from.offset(RowIndex { block, ..row }) + x * from.lanes;
+        if count == BLOCK && from.lanes == BLOCK {
+            to.copy_from_slice(&src[at..at + to.len()]);
+        } else {
+            let pixels = src[at + first..].chunks(from.lanes);
+            let pairs = to.as_chunks_mut::<BLOCK>().0.iter_mut().zip(pixels);
+            match count {
+                BLOCK => pairs.for_each(|(to, from)| to.copy_from_slice(&from[..BLOCK])),
+                1 => pairs.for_each(|(to, from)| to[lane] = from[0]),
+                // A few bytes: a call would cost more.
+                _ => pairs.for_each(|(to, from)| {
+                    to[lane..lane + count].iter_mut().zip(&from[..count]).for_each(|(to, &from)| *to = from);
+                }),
+            }
+        }
+        lane += count;
+        c += count;
+    }
+}
+
+/// The position of an output of a phase in the result.
+pub(super) fn output(axis: &Axis, i: usize) -> usize {
+    axis.out_start + i * axis.out_step
+}

@@ -1,0 +1,273 @@
+//! `quantize` and `dequantize`: numbers as integers of 8 bits, and back.
+
+use std::borrow::Cow;
+
+use crate::dtype::{DType, Element};
+use crate::elementwise::{self, MapDestination};
+use crate::error::{Call, Result, Text, fail};
+use crate::kernels::blocked_map::{self, MapOperand};
+use crate::kernels::bytes::{ByteRange, number};
+use crate::op::lookup::DTypeTuple;
+use crate::op::params::{Axis, Params, params, with_params};
+use crate::op::schema::{data, int, output_of, output_stated, param, word};
+use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::ops::pointwise::{layout_to_record, recorded};
+use crate::tensor::any::{Operand, TensorMut, TensorRef};
+use crate::tensor::result_format::FormatRule;
+use crate::tensor::strided::StridedTensor;
+
+params! {
+    /// Parameters of `quantize`.
+    struct Quantize {
+        axis: Axis => int("axis", 1),
+        dtype: DType => word("dtype", "u8"),
+    }
+}
+
+params! {
+    /// Parameters of `dequantize`.
+    struct Dequantize {
+        axis: Axis => int("axis", 1),
+    }
+}
+
+const SCALE: ArgSpec = param("scale").f32();
+const ZERO_POINT: ArgSpec = param("zero_point").with_fixed_dtypes(&[DType::S32], "zero points are s32");
+
+const QUANTIZE_ARGS: &[ArgSpec] = &with_params::<5>(&[data("x").f32(), SCALE, ZERO_POINT], Quantize::SPECS);
+const DEQUANTIZE_ARGS: &[ArgSpec] =
+    &with_params::<4>(&[data("x").with_dtypes(INTEGERS), SCALE, ZERO_POINT], Dequantize::SPECS);
+const INTEGERS: &[DType] = &[DType::U8, DType::S8, DType::S32];
+
+pub(crate) static QUANTIZE: Op = Op::new(
+    &Schema::new("quantize", QUANTIZE_ARGS)
+        .with_outputs(&[output_stated("dst", "dtype")])
+        .elementwise()
+        .without_gradient("its results are integers"),
+)
+.with(&Kernel::rust(&quantize_kernel).with_dtypes(TO_BYTES).on_both());
+const TO_BYTES: &[DTypeTuple] = &[
+    DTypeTuple { operands: &[DType::F32], results: &[DType::U8] },
+    DTypeTuple { operands: &[DType::F32], results: &[DType::S8] },
+];
+
+pub(crate) static DEQUANTIZE: Op = Op::new(
+    &Schema::new("dequantize", DEQUANTIZE_ARGS)
+        .with_outputs(&[output_of("dst", DType::F32)])
+        .elementwise()
+        .inflating()
+        .without_gradient("its operand is of integers"),
+)
+.with(&Kernel::rust(&dequantize_kernel).with_dtypes(FROM_INTEGERS).on_both());
+const FROM_INTEGERS: &[DTypeTuple] = &[
+    DTypeTuple { operands: &[DType::U8], results: &[] },
+    DTypeTuple { operands: &[DType::S8], results: &[] },
+    DTypeTuple { operands: &[DType::S32], results: &[] },
+];
+
+pub(crate) const OPS: &[&Op] = &[&QUANTIZE, &DEQUANTIZE];
+
+/// Numbers as integers of 8 bits: `round(x / scale) + zero_point`, saturated, as ONNX's `QuantizeLinear`.
+///
+/// Ties are rounded to even. NaN becomes the zero point. The integers do not know their scale: keep it for [`dequantize`].
+///
+/// ```
+/// use blocktensor::{DType, StridedTensor, ops};
+/// let x = StridedTensor::from_slice(&[-1f32, 0.25, 1.5], &[3])?;
+/// let scale = StridedTensor::from_slice(&[0.5f32], &[1])?;
+/// let zero_point = StridedTensor::from_slice(&[1i32], &[1])?;
+/// let bytes = ops::quantize(&x, &scale, &zero_point, 0, DType::U8)?;
+/// assert_eq!(bytes.to_vec::<u8>()?, [0, 1, 4]);
+/// assert_eq!(ops::dequantize(&bytes, &scale, &zero_point, 0)?.to_vec::<f32>()?, [-0.5, 0.0, 1.5]);
+/// # Ok::<(), blocktensor::Error>(())
+/// ```
+///
+/// # Shapes
+/// `x` of any. `scale` and `zero_point` \[1\], or one value for each index of `axis`: of a blocked `x` that is axis 1. The result has
+/// the shape of `x`.
+///
+/// # Dtypes
+/// `x` and `scale` f32, `zero_point` s32. The result is u8 or s8, as `dtype` says.
+///
+/// # Layouts
+/// Strided: any strides. The result has the strides that PyTorch's `TensorIterator` infers. Blocked: any activation. The result keeps
+/// the layout; its channel tail is 0, whatever the zero point.
+///
+/// # Errors
+/// `ShapeMismatch` for another number of scales or zero points; `InvalidArgument` for a scale that is not positive and finite, a zero
+/// point or a `dtype` that is not u8's or s8's, and for an axis that is not there; `UnsupportedDType`.
+#[track_caller]
+pub fn quantize<T: Operand>(
+    x: &T,
+    scale: &StridedTensor,
+    zero_point: &StridedTensor,
+    axis: impl crate::int::Int,
+    dtype: DType,
+) -> Result<T> {
+    let tensors =
+        [x.tensor_ref(), TensorRef::Strided(scale), TensorRef::Strided(zero_point)].map(Arg::Tensor);
+    QUANTIZE.call_with(&tensors, &Quantize { axis: Axis::of(axis), dtype })
+}
+
+/// The numbers that integers stand for: `(x - zero_point) * scale`, as ONNX's `DequantizeLinear`.
+///
+/// # Shapes
+/// As [`quantize`] has them.
+///
+/// # Dtypes
+/// `x` u8, s8 or s32, `scale` f32, `zero_point` s32. The result is f32. Differences of s32 wrap around.
+///
+/// # Layouts
+/// As [`quantize`] has them.
+///
+/// # Errors
+/// As [`quantize`]; zero points may be any.
+#[track_caller]
+pub fn dequantize<T: Operand>(
+    x: &T,
+    scale: &StridedTensor,
+    zero_point: &StridedTensor,
+    axis: impl crate::int::Int,
+) -> Result<T> {
+    let tensors =
+        [x.tensor_ref(), TensorRef::Strided(scale), TensorRef::Strided(zero_point)].map(Arg::Tensor);
+    DEQUANTIZE.call_with(&tensors, &Dequantize { axis: Axis::of(axis) })
+}
+
+/// Scales and zero points of a call: one pair, or one for each index of an axis. Their sizes are checked.
+struct Pairs<'a> {
+    op: &'static str,
+    scale: &'a StridedTensor,
+    zero_point: &'a StridedTensor,
+    is_one: bool,
+    axis: usize,
+}
+
+impl<'a> Pairs<'a> {
+    fn read(args: &Args<'a>, axis: Axis) -> Result<Pairs<'a>> {
+        let (op, x) = (args.op(), args.tensor(0)?);
+        let (scale, zero_point) = (args.strided(1)?, args.strided(2)?);
+        let is_one = scale.numel() == 1 && zero_point.numel() == 1;
+        let mut at = 0;
+        if !is_one {
+            at = axis.among(op, x.dims().len(), crate::int::Scalars::HaveNone)?;
+            if matches!(x, TensorRef::Blocked(_)) && at != 1 {
+                let rule = "scales of a blocked tensor are those of its channels";
+                let remedy = Text::from("pass 1, or reorder with ") + Call::ToStrided;
+                fail!(InvalidArgument, op, "axis", at.to_string(), rule, remedy);
+            }
+        }
+        for (i, given) in [(1, scale), (2, zero_point)] {
+            let count = if is_one { 1 } else { x.dims()[at] };
+            if given.numel() != count && given.numel() != 1 || given.rank() > 1 {
+                let rule = format!("it has one value, or one for each of the {count} indices of axis {at}");
+                let remedy = format!("pass a vector of 1 or {count}");
+                fail!(ShapeMismatch, op, args.name(i), TensorRef::Strided(given).describe(), rule, remedy);
+            }
+        }
+        Ok(Pairs { op, scale, zero_point, is_one, axis: at })
+    }
+
+    /// Checks the values, which are there only in a run. Returns the only pair, if it is one. `dtype` is what the zero points are of.
+    fn check(&self, dtype: Option<DType>) -> Result<Option<(f32, i32)>> {
+        let scales: Cow<'_, [f32]> = self.scale.values()?;
+        if let Some(bad) = scales.iter().find(|s| !(**s > 0.0 && s.is_finite())) {
+            let (rule, remedy) = ("a scale is positive and finite", "pass another scale");
+            fail!(InvalidArgument, self.op, "scale", bad.to_string(), rule, remedy);
+        }
+        let zero_points: Cow<'_, [i32]> = self.zero_point.values()?;
+        if let Some(dtype) = dtype {
+            let range = if dtype == DType::U8 { 0..=255 } else { -128..=127 };
+            if let Some(bad) = zero_points.iter().find(|z| !range.contains(*z)) {
+                let rule = format!("a zero point is an integer of {dtype}");
+                let remedy = format!("pass {} to {}", range.start(), range.end());
+                fail!(InvalidArgument, self.op, "zero_point", bad.to_string(), rule, remedy);
+            }
+        }
+        Ok(if self.is_one { Some((scales[0], zero_points[0])) } else { None })
+    }
+
+    /// Scales and zero points as operands that are broadcast against a strided tensor of this rank.
+    fn along(&self, rank: usize) -> Result<[StridedTensor; 2]> {
+        let of = |t: &StridedTensor| {
+            let mut t = t.reshape(&[t.numel()])?;
+            while t.rank() + self.axis < rank {
+                t = t.unsqueeze(t.rank())?;
+            }
+            Ok(t)
+        };
+        Ok([of(self.scale)?, of(self.zero_point)?])
+    }
+}
+
+/// Applies `f` to each element with its scale and zero point, which are of this dtype.
+fn map<A: Element, O: Element>(
+    args: &Args<'_>,
+    results: &mut Results<'_>,
+    pairs: &Pairs<'_>,
+    dtype: Option<DType>,
+    f: impl Fn(A, f32, i32) -> O + Sync + Copy,
+) -> KernelResult {
+    let op = args.op();
+    match args.tensor(0)? {
+        TensorRef::Strided(x) => {
+            let dst = results.in_any_strides(FormatRule::ElementWise, &[x], x.dims(), O::DTYPE)?;
+            let one = pairs.check(dtype)?;
+            let to = layout_to_record(&TensorMut::Strided(dst));
+            let work = || match one {
+                Some((s, z)) => {
+                    elementwise::map1_to(op, MapDestination::of_result(dst), x, move |v: A| f(v, s, z))
+                }
+                None => {
+                    let [scale, zero_point] = pairs.along(x.rank())?;
+                    elementwise::map3_into(op, dst, x, &scale, &zero_point, f)
+                }
+            };
+            Ok(recorded(args, || to, work)?)
+        }
+        TensorRef::Blocked(x) => {
+            let channels = x.dims().get(1).copied().unwrap_or(1);
+            let dst = results.blocked(x.dims(), x.layout(), O::DTYPE)?;
+            let one = pairs.check(dtype)?;
+            let work = || {
+                let a = MapOperand::of_checked(op, x, channels)?;
+                match one {
+                    Some((s, z)) => blocked_map::map1(op, dst, &a, move |v: A| f(v, s, z)),
+                    None => {
+                        let [s, z] =
+                            [pairs.scale, pairs.zero_point].map(|t| MapOperand::of_channels(op, t, x));
+                        blocked_map::map3(op, dst, (&a, &s?, &z?), f)
+                    }
+                }
+            };
+            Ok(recorded(args, || x.layout().to_string(), work)?)
+        }
+        TensorRef::Opaque(_) => unreachable!("the kernel is registered for strided and blocked tensors"),
+    }
+}
+
+fn quantize_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    let Quantize { axis, dtype } = Quantize::read(args)?;
+    let pairs = Pairs::read(args, axis)?;
+    let of = Some(dtype);
+    match dtype {
+        DType::U8 => map(args, results, &pairs, of, |x: f32, s, z| ByteRange::new(DType::U8, z).byte(x / s)),
+        DType::S8 => {
+            let byte = |x: f32, s, z| ByteRange::new(DType::S8, z).byte(x / s).cast_signed();
+            map(args, results, &pairs, of, byte)
+        }
+        _ => {
+            let (op, rule) = (args.op(), "integers of 8 bits are made");
+            fail!(InvalidArgument, op, "dtype", dtype.to_string(), rule, "pass `u8` or `s8`")
+        }
+    }
+}
+
+fn dequantize_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    let pairs = Pairs::read(args, Dequantize::read(args)?.axis)?;
+    match args.tensor(0)?.dtype() {
+        DType::U8 => map(args, results, &pairs, None, |x: u8, s, z| number(x.into(), z, s)),
+        DType::S8 => map(args, results, &pairs, None, |x: i8, s, z| number(x.into(), z, s)),
+        _ => map(args, results, &pairs, None, |x: i32, s, z| number(x, z, s)),
+    }
+}

@@ -1,0 +1,87 @@
+//! The byte vectors of x86-64: AVX-512 with VNNI; other machines run plain loops.
+
+use std::arch::x86_64::*;
+
+use super::level::{Avx512Vnni, Level};
+use crate::simd::Loop;
+use crate::simd::bytes::{ByteLoop, ByteVector, PlainBytes};
+
+/// Made like [`V512`](super::vectors): only from the proof.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+struct Vnni(__m512i);
+
+impl ByteVector for Vnni {
+    type Proof = Avx512Vnni;
+    const IS_FAST: bool = true;
+    #[inline(always)]
+    fn load(_: Avx512Vnni, sums: &[i32; 16]) -> Self {
+        // SAFETY: the proof; 16 elements.
+        Vnni(unsafe { _mm512_loadu_si512(sums.as_ptr().cast()) })
+    }
+    #[inline(always)]
+    fn store(self, to: &mut [i32; 16]) {
+        // SAFETY: `self` was made from the proof; 16 elements.
+        unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), self.0) }
+    }
+    #[inline(always)]
+    fn bytes(_: Avx512Vnni, x: &[u8; 64]) -> Self {
+        // SAFETY: the proof; 64 bytes.
+        Vnni(unsafe { _mm512_loadu_si512(x.as_ptr().cast()) })
+    }
+    #[inline(always)]
+    fn splat(_: Avx512Vnni, x: [u8; 4]) -> Self {
+        // SAFETY: the proof.
+        Vnni(unsafe { _mm512_set1_epi32(i32::from_ne_bytes(x)) })
+    }
+    #[inline(always)]
+    fn pixels(proof: Avx512Vnni, x: &[u8; 64]) -> Self {
+        let quads = Self::bytes(proof, x);
+        // SAFETY: the proof. Four channels of the four pixels come into each quarter, and are transposed there.
+        Vnni(unsafe {
+            let together = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+            let across = _mm512_set4_epi32(0x0f0b_0703, 0x0e0a_0602, 0x0d09_0501, 0x0c08_0400);
+            _mm512_shuffle_epi8(_mm512_permutexvar_epi32(together, quads.0), across)
+        })
+    }
+    #[inline(always)]
+    fn add_products(self, src: Self, weights: Self) -> Self {
+        // SAFETY: `self` was made from the proof.
+        Vnni(unsafe { _mm512_dpbusd_epi32(self.0, src.0, weights.0) })
+    }
+}
+
+/// A loop and its proof.
+struct With<L>(L, Avx512Vnni);
+
+impl<L: ByteLoop> Loop for With<L> {
+    type Out = ();
+    #[inline(always)]
+    fn run(self) {
+        self.0.run::<Vnni>(self.1);
+    }
+}
+
+/// A loop over plain bytes.
+struct Plain<L>(L);
+
+impl<L: ByteLoop> Loop for Plain<L> {
+    type Out = ();
+    #[inline(always)]
+    fn run(self) {
+        self.0.run::<PlainBytes>(());
+    }
+}
+
+/// Runs the loop with the byte vectors of this machine.
+pub(in crate::simd) fn dispatch_bytes<L: ByteLoop>(l: L) {
+    let level = crate::simd::level();
+    if let Some(proof) = level.avx512_vnni() {
+        return proof.run(With(l, proof));
+    }
+    match level {
+        Level::Avx512(proof) => proof.run(Plain(l)),
+        Level::Avx2(proof) => proof.run(Plain(l)),
+        Level::Baseline => l.run::<PlainBytes>(()),
+    }
+}

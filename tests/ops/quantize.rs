@@ -1,0 +1,145 @@
+//! `quantize` and `dequantize` in every layout, against their definition in f64.
+
+use blocktensor::dispatch::{self, Value};
+use blocktensor::{DType, Error, MemoryFormat, StridedTensor, Tensor, ops};
+
+use crate::support::Rng;
+use crate::support::activation::{elements, forms, index};
+
+const SIZES: [&[usize]; 9] = [
+    &[2, 1, 7, 9],
+    &[1, 3, 9, 12],
+    &[2, 15, 6, 5],
+    &[1, 16, 8, 19],
+    &[2, 17, 9, 5],
+    &[1, 33, 30, 41],
+    &[0, 17, 5, 5],
+    &[3, 17, 1, 1],
+    &[1, 17, 5, 6, 7],
+];
+
+fn vector<E: blocktensor::Element>(values: &[E]) -> StridedTensor {
+    StridedTensor::from_slice(values, &[values.len()]).unwrap()
+}
+
+/// `x / scale` as f32 has it, then rounded: the quotient is what ONNX rounds.
+fn byte(x: f32, scale: f32, zero_point: i32, dtype: DType) -> f32 {
+    let (low, high) = if dtype == DType::U8 { (0.0, 255.0) } else { (-128.0, 127.0) };
+    let steps = f64::from(x / scale);
+    let steps = if steps.is_nan() { 0.0 } else { steps.round_ties_even() };
+    (steps + f64::from(zero_point)).clamp(low, high) as f32
+}
+
+fn call(op: &str, x: &Tensor, more: &[(&'static str, Value)]) -> Tensor {
+    let args: Vec<_> = [("x", x.clone().into())].into_iter().chain(more.iter().cloned()).collect();
+    dispatch::call(op, &args).unwrap().remove(0)
+}
+
+#[test]
+fn numbers_become_integers_and_come_back() {
+    let mut rng = Rng(0x5eed_0150);
+    for dims in SIZES {
+        for dtype in [DType::U8, DType::S8] {
+            for each in [false, true] {
+                let count = if each { dims[1] } else { 1 };
+                let scales: Vec<f32> = (0..count).map(|_| 0.01 + rng.real().abs()).collect();
+                let low = if dtype == DType::U8 { 0 } else { -128 };
+                let zeros: Vec<i32> = (0..count).map(|_| low + rng.below(256) as i32).collect();
+                let mut values: Vec<f32> =
+                    rng.reals(dims.iter().product()).into_iter().map(|v| v * 90.0).collect();
+                // Ties, and numbers that no integer is near.
+                for special in
+                    [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0, scales[0] * 0.5, scales[0] * 1.5]
+                {
+                    if !values.is_empty() {
+                        let at = rng.below(values.len());
+                        values[at] = special;
+                    }
+                }
+                let of = |i: usize| if each { index(dims, i)[1] } else { 0 };
+                let want: Vec<f32> = values
+                    .iter()
+                    .enumerate()
+                    .map(|(i, &v)| byte(v, scales[of(i)], zeros[of(i)], dtype))
+                    .collect();
+                let pairs: [(&'static str, Value); 2] =
+                    [("scale", vector(&scales).into()), ("zero_point", vector(&zeros).into())];
+                let named = [&pairs[..], &[("dtype", dtype.name().into())]].concat();
+                let x = StridedTensor::from_slice(&values, dims).unwrap();
+                for (form, x) in forms(&x) {
+                    let what = format!("{dims:?} {dtype} {form}, {count} scales");
+                    let bytes = call("quantize", &x, &named);
+                    assert_eq!(elements(&bytes), want, "{what}");
+                    let back = call("dequantize", &bytes, &pairs);
+                    let numbers = elements(&back);
+                    for (i, (&got, &integer)) in numbers.iter().zip(&want).enumerate() {
+                        assert_eq!(
+                            got,
+                            (integer - zeros[of(i)] as f32) * scales[of(i)],
+                            "{what}, element {i}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Weights have a scale for each output channel, sums of convolutions are s32.
+#[test]
+fn scales_may_be_along_any_axis_and_integers_of_32_bits() {
+    let x = StridedTensor::from_slice(&[70000i32, -5, 8, 9, 10, 11], &[3, 2]).unwrap();
+    let scales = vector(&[0.5f32, 2.0, 10.0]);
+    let zeros = vector(&[0i32, 1, 1]);
+    let got = ops::dequantize(&x, &scales, &zeros, 0).unwrap();
+    assert_eq!(got.to_vec::<f32>().unwrap(), [35000.0, -2.5, 14.0, 16.0, 90.0, 100.0]);
+    let got = ops::dequantize(&x, &scales, &zeros, -2).unwrap();
+    assert_eq!(got.to_vec::<f32>().unwrap()[0], 35000.0);
+}
+
+/// The largest of integers needs no scale.
+#[test]
+fn max_pools_take_integers() {
+    let mut rng = Rng(0x5eed_0151);
+    for dtype in [DType::U8, DType::S8] {
+        let values: Vec<f32> = (0..17 * 30)
+            .map(|_| rng.below(256) as f32 - if dtype == DType::S8 { 128.0 } else { 0.0 })
+            .collect();
+        let x = StridedTensor::from_slice(&values, &[1, 17, 5, 6]).unwrap();
+        let want =
+            ops::max_pool2d(&x, &ops::MaxPool::new(3).stride(2).padding(1)).unwrap().to_vec::<f32>().unwrap();
+        for (form, x) in forms(&x.to_dtype(dtype).unwrap()) {
+            let params: [(&'static str, Value); 3] = [
+                ("kernel", vec![3i64, 3].into()),
+                ("stride", vec![2i64, 2].into()),
+                ("padding", vec![1i64, 1].into()),
+            ];
+            let args: Vec<_> = [("x", x.clone().into())].into_iter().chain(params).collect();
+            // Blocks of 4 have no pools of any dtype.
+            let Ok(mut got) = dispatch::call("max_pool2d", &args) else { continue };
+            assert_eq!(elements(&got.remove(0)), want, "{dtype} {form}");
+        }
+    }
+}
+
+#[test]
+fn bad_scales_and_zero_points_are_errors() {
+    let x = StridedTensor::full(&[1, 3, 2, 2], 1f32, MemoryFormat::Contiguous).unwrap();
+    let (one, zero) = (vector(&[1f32]), vector(&[0i32]));
+    let text = |result: Result<StridedTensor, Error>| result.unwrap_err().to_string();
+    for (error, part) in [
+        (text(ops::quantize(&x, &vector(&[0f32]), &zero, 1, DType::U8)), "positive and finite"),
+        (text(ops::quantize(&x, &vector(&[f32::NAN]), &zero, 1, DType::U8)), "positive and finite"),
+        (text(ops::quantize(&x, &one, &vector(&[256i32]), 1, DType::U8)), "pass 0 to 255"),
+        (text(ops::quantize(&x, &one, &vector(&[200i32]), 1, DType::S8)), "pass -128 to 127"),
+        (text(ops::quantize(&x, &one, &zero, 1, DType::S32)), "pass `u8` or `s8`"),
+        (text(ops::quantize(&x, &vector(&[1f32; 2]), &zero, 1, DType::U8)), "pass a vector of 1 or 3"),
+        (text(ops::quantize(&x, &vector(&[1f32; 3]), &zero, 4, DType::U8)), "axis"),
+        (text(ops::dequantize(&x, &one, &zero, 1)), "f32"),
+    ] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+    let blocked = x.to_blocked(&blocktensor::Layout::NCHW16C).unwrap();
+    let error = ops::quantize(&blocked, &vector(&[1f32; 2]), &zero, 2, DType::U8).unwrap_err().to_string();
+    assert!(error.contains("scales of a blocked tensor"), "{error}");
+}
