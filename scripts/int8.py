@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Quantises networks of torchvision with ONNX Runtime's static quantiser, and compares plans of them with ONNX Runtime.
+
+    python scripts/int8.py --binary target/release/blocktensor resnet18 resnet50 mobilenet_v2 mobilenet_v3_large
+    python scripts/int8.py --binary ... --threads 1 --rounds 5 resnet50
+
+Weights are random; the statistics of batch norms are those of a forward pass, so that activations have a scale (the seed is printed).
+Errors are relative L2 norms: of ONNX Runtime's int8 result and of ours, beside its f32 result, and of ours beside its int8 result.
+Times are least ones, each way a process by itself, by turns. It needs torch, torchvision, onnx, onnxruntime and numpy.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+SEED = 1
+#: Runs one model in ONNX Runtime, in a process of its own: its threads spin.
+RUN = """
+import sys, time, numpy as np, onnxruntime as ort
+options = ort.SessionOptions()
+options.intra_op_num_threads = int(sys.argv[2])
+session = ort.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvider"])
+x, times = np.load(sys.argv[3]), []
+for _ in range(30):
+    start = time.perf_counter()
+    y = session.run(None, {"x": x})[0]
+    times.append(time.perf_counter() - start)
+np.save(sys.argv[4], y)
+print(min(times) * 1e3)
+"""
+
+
+def export(name: str, folder: Path, batch: int) -> None:
+    """Writes NAME.onnx, NAME_int8.onnx and x.npy."""
+    import torch
+    import torchvision
+    from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+
+    torch.manual_seed(SEED)
+    model = getattr(torchvision.models, name)(weights=None).train()
+    for module in model.modules():
+        if isinstance(module, torch.nn.BatchNorm2d):
+            module.momentum = 1.0
+    with torch.no_grad():
+        model(torch.randn(8, 3, 224, 224))
+    x = torch.randn(batch, 3, 224, 224)
+    plain, prepared = str(folder / f"{name}.onnx"), str(folder / f"{name}_prepared.onnx")
+    names = {"input_names": ["x"], "output_names": ["y"]}
+    torch.onnx.export(model.eval(), (x,), plain, opset_version=13, dynamo=False, **names)
+    quant_pre_process(plain, prepared, skip_symbolic_shape=True)
+
+    class Reader(CalibrationDataReader):
+        def __init__(self) -> None:
+            self.left = 4
+
+        def get_next(self) -> dict | None:
+            self.left -= 1
+            return {"x": torch.randn(batch, 3, 224, 224).numpy()} if self.left >= 0 else None
+
+    of = {"activation_type": QuantType.QUInt8, "weight_type": QuantType.QInt8, "per_channel": True}
+    quantize_static(prepared, str(folder / f"{name}_int8.onnx"), Reader(), quant_format=QuantFormat.QDQ, **of)
+    np.save(folder / "x.npy", x.numpy())
+
+
+def onnxruntime(model: Path, threads: int, folder: Path) -> tuple[float, np.ndarray]:
+    call = [sys.executable, "-c", RUN, str(model), str(threads), str(folder / "x.npy"), str(folder / "y.npy")]
+    done = subprocess.run(call, check=True, capture_output=True, text=True)
+    return float(done.stdout), np.load(folder / "y.npy")
+
+
+def ours(binary: str, model: Path, threads: int) -> float:
+    call = [binary, "bench", str(model), "--threads", str(threads), "--runs", "30", "--json"]
+    done = subprocess.run(call, check=True, capture_output=True, text=True)
+    return min(plan["least_ms"] for plan in json.loads(done.stdout)["plans"])
+
+
+def apart(a: np.ndarray, b: np.ndarray) -> float:
+    return float(np.linalg.norm(a - b) / np.linalg.norm(b))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="+")
+    parser.add_argument("--binary", required=True)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=3)
+    args = parser.parse_args()
+    print(f"seed {SEED}, batch {args.batch}, {args.threads} thread(s); times in ms, the least of {args.rounds} rounds by turns")
+    for name in args.names:
+        with tempfile.TemporaryDirectory() as place:
+            folder = Path(place)
+            export(name, folder, args.batch)
+            f32, int8 = folder / f"{name}.onnx", folder / f"{name}_int8.onnx"
+            times: dict[str, list[float]] = {}
+            for _ in range(args.rounds):
+                for way, model in (("ort f32", f32), ("ort int8", int8)):
+                    took, result = onnxruntime(model, args.threads, folder)
+                    times.setdefault(way, []).append(took)
+                    if way == "ort f32":
+                        exact = result
+                    else:
+                        theirs = result
+                for way, model in (("f32", f32), ("int8", int8)):
+                    times.setdefault(way, []).append(ours(args.binary, model, args.threads))
+            save = ["--input", str(folder / "x.npy"), "--save", str(folder / "own.npy")]
+            subprocess.run([args.binary, "run", str(int8), *save], check=True, capture_output=True)
+            own = np.load(folder / "own.npy").reshape(exact.shape)
+            least = {way: min(all_) for way, all_ in times.items()}
+            shown = ", ".join(f"{way} {took:.2f}" for way, took in least.items())
+            print(f"{name}: {shown}; int8 / ort int8 {least['int8'] / least['ort int8']:.2f}")
+            print(f"  from f32: ort int8 {apart(theirs, exact):.5f}, int8 {apart(own, exact):.5f}; int8 from ort int8 {apart(own, theirs):.6f}")
+
+
+if __name__ == "__main__":
+    main()
