@@ -93,8 +93,13 @@ impl Epilogue<'_> {
         }
         if let Some((scale, range)) = self.scaled_bytes() {
             let mut bytes = [[0u8; BLOCK]; ROW];
-            let bytes = &mut bytes[..pixels];
-            simd::dispatch(ScaledBytes { sums, scale, range, lanes, to: bytes });
+            let (bytes, numbers) = (&mut bytes[..pixels], &mut numbers[..pixels]);
+            simd::dispatch(Scaled { sums, scale, numbers });
+            let to = bytes.as_flattened_mut();
+            simd::dispatch(ToBytes { numbers: numbers.as_flattened(), range, to });
+            if lanes < BLOCK {
+                bytes.iter_mut().for_each(|pixel| pixel[lanes..].fill(0));
+            }
             return self.put(bytes, place, out);
         }
         let (numbers, added) = (&mut numbers[..pixels], &mut added[..pixels]);
@@ -177,26 +182,19 @@ impl Epilogue<'_> {
 /// Pixels of a row at most.
 pub(super) const ROW: usize = 64;
 
-/// All of an epilogue that only multiplies, and rounds.
-struct ScaledBytes<'a> {
+/// Sums times the number of their channel.
+struct Scaled<'a> {
     sums: &'a [[i32; BLOCK]],
     scale: [f32; BLOCK],
-    range: ByteRange,
-    /// Channels that there are; the others get 0.
-    lanes: usize,
-    to: &'a mut [[u8; BLOCK]],
+    numbers: &'a mut [[f32; BLOCK]],
 }
 
-impl Loop for ScaledBytes<'_> {
+impl Loop for Scaled<'_> {
     type Out = ();
     #[inline(always)]
     fn run(self) {
-        let ScaledBytes { sums, scale, range, lanes, to } = self;
-        let mask: [u8; BLOCK] = std::array::from_fn(|l| if l < lanes { 255 } else { 0 });
-        for (to, sums) in to.iter_mut().zip(sums) {
-            for l in 0..BLOCK {
-                to[l] = range.byte(sums[l] as f32 * scale[l]) & mask[l];
-            }
+        for (to, sums) in self.numbers.iter_mut().zip(self.sums) {
+            *to = std::array::from_fn(|l| sums[l] as f32 * self.scale[l]);
             simd::end_of_chunk();
         }
     }
