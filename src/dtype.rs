@@ -44,6 +44,15 @@ impl DType {
         elements.checked_mul(self.size_bytes()).filter(|&bytes| bytes <= isize::MAX as usize)
     }
 
+    /// The integers of u8 and s8, of which quantised tensors are; `None` for another dtype.
+    pub(crate) fn byte_range(self) -> Option<std::ops::RangeInclusive<i32>> {
+        match self {
+            DType::U8 => Some(0..=255),
+            DType::S8 => Some(-128..=127),
+            _ => None,
+        }
+    }
+
     /// The field's short name: `f32`, `bf16`, `f16`, `u8`, `s8`, `s32`.
     pub const fn name(self) -> &'static str {
         match self {

@@ -225,12 +225,12 @@ impl PostOps {
                 PostOp::Activation(function) => function,
                 PostOp::Quantize { .. } if i + 1 < self.len => return Err(PostOps::bad(&text(), NOT_LAST)),
                 PostOp::Quantize { dtype, zero_point } | PostOp::Round { dtype, zero_point }
-                    if !byte_range(*dtype).contains(zero_point) =>
+                    if !is_byte(*dtype, *zero_point) =>
                 {
                     return Err(PostOps::bad(&text(), NOT_A_BYTE));
                 }
                 PostOp::QuantizedResidual { dtype, scale, zero_point }
-                    if !(*scale > 0.0 && scale.is_finite() && byte_range(*dtype).contains(zero_point)) =>
+                    if !(*scale > 0.0 && scale.is_finite() && is_byte(*dtype, *zero_point)) =>
                 {
                     return Err(PostOps::bad(&text(), BAD_SCALE));
                 }
@@ -266,6 +266,14 @@ impl PostOps {
             Some(&PostOp::Quantize { dtype, zero_point }) => Some((dtype, zero_point)),
             _ => None,
         }
+    }
+
+    /// The dtype, the scale and the zero point of a quantised residual, if the list has one.
+    pub(crate) fn quantized_residual(&self) -> Option<(DType, f32, i32)> {
+        self.iter().find_map(|op| match *op {
+            PostOp::QuantizedResidual { dtype, scale, zero_point } => Some((dtype, scale, zero_point)),
+            _ => None,
+        })
     }
 
     /// Refuses post-ops of integer convolutions, for every other op.
@@ -416,13 +424,9 @@ impl FromStr for PostOps {
     }
 }
 
-/// The integers of a quantised dtype; none of another.
-fn byte_range(dtype: DType) -> std::ops::Range<i32> {
-    match dtype {
-        DType::U8 => 0..256,
-        DType::S8 => -128..128,
-        _ => 0..0,
-    }
+/// Whether it is an integer of a quantised dtype.
+fn is_byte(dtype: DType, integer: i32) -> bool {
+    dtype.byte_range().is_some_and(|range| range.contains(&integer))
 }
 
 fn is_whole(x: f32) -> bool {

@@ -13,13 +13,9 @@ pub(crate) struct ByteRange {
 impl ByteRange {
     /// Those of u8 or s8.
     pub fn new(dtype: DType, zero_point: i32) -> ByteRange {
-        let (low, high) = if dtype == DType::U8 { (0, 255) } else { (-128, 127) };
-        ByteRange { zero_point, low: low as f32 - zero_point as f32, high: high as f32 - zero_point as f32 }
-    }
-
-    /// The same range without distances below 0: what relu leaves.
-    pub fn without_negative(self) -> ByteRange {
-        ByteRange { low: self.low.max(0.0), ..self }
+        let range = dtype.byte_range().expect("a quantised dtype");
+        let distance = |integer: i32| (integer - zero_point) as f32;
+        ByteRange { zero_point, low: distance(*range.start()), high: distance(*range.end()) }
     }
 
     /// `x` within the range, plus [`ROUNDER`]. NaN is 0.

@@ -104,9 +104,9 @@ impl Op {
     /// gaps; a copy that this takes is in the ledger. If blocked it has the operand's layout.
     ///
     /// # Errors
-    /// `UnsupportedOp` without a gradient for the key; `InvalidArgument` for another number of results or gradients, and for an
-    /// operand that has no gradient; `ShapeMismatch`, `DTypeMismatch`, `KeyMismatch` and `LayoutMismatch` for gradients that are
-    /// not as the results; the op's own errors.
+    /// `UnsupportedOp` without a gradient for the key. `InvalidArgument` for another number of results or gradients, and for an
+    /// operand that has no gradient. `ShapeMismatch`, `DTypeMismatch`, `KeyMismatch` and `LayoutMismatch` for gradients that are
+    /// not as the results. The op's own errors.
     #[track_caller]
     pub fn backward(
         &'static self,

@@ -9,18 +9,7 @@ use blocktensor::dispatch::Value;
 use blocktensor::{BoundOp, Layout, MemoryFormat, Operand, Operator, StridedTensor, Tensor, TensorRef};
 
 use crate::support::Rng;
-
-/// The elements of a strided or blocked tensor in logical order. The padding of a blocked tensor must be zero.
-pub fn plain(t: &Tensor) -> Vec<f32> {
-    match t {
-        Tensor::Strided(t) => t.to_vec().unwrap(),
-        Tensor::Blocked(t) => {
-            t.check_tail().unwrap();
-            t.to_strided(MemoryFormat::Contiguous).unwrap().to_vec().unwrap()
-        }
-        Tensor::Opaque(_) => unreachable!("no key but ours"),
-    }
-}
+pub use crate::support::activation::elements as plain;
 
 /// How activations of a call lie in memory.
 #[derive(Clone, Copy, Debug, PartialEq)]

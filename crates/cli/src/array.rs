@@ -1,6 +1,6 @@
 //! Arrays as files hold them, and their way into tensors and back.
 
-use blocktensor::{Error, StridedTensor, memory};
+use blocktensor::{Element, Error, StridedTensor, memory};
 use blocktensor_graph::{ElementType, Integer};
 
 use crate::failure::Result;
@@ -147,24 +147,8 @@ impl Array {
                 let bytes = memory::try_collect(CALL, v.iter().map(|&v| u8::from(v)));
                 bytes.and_then(|bytes| StridedTensor::from_slice(&bytes, &self.dims))
             }
-            (ElementType::Byte, Values::Int(_, v)) => {
-                if let Some(v) = v.iter().find(|v| u8::try_from(**v).is_err()) {
-                    return Err(format!(
-                        "the input is {of}, and {v} does not fit into that; change the value"
-                    ));
-                }
-                let narrow = memory::try_collect(CALL, v.iter().map(|&v| v as u8));
-                narrow.and_then(|narrow| StridedTensor::from_slice(&narrow, &self.dims))
-            }
-            (ElementType::SignedByte, Values::Int(_, v)) => {
-                if let Some(v) = v.iter().find(|v| i8::try_from(**v).is_err()) {
-                    return Err(format!(
-                        "the input is {of}, and {v} does not fit into that; change the value"
-                    ));
-                }
-                let narrow = memory::try_collect(CALL, v.iter().map(|&v| v as i8));
-                narrow.and_then(|narrow| StridedTensor::from_slice(&narrow, &self.dims))
-            }
+            (ElementType::Byte, Values::Int(_, v)) => return self.narrowed::<u8>(v, of),
+            (ElementType::SignedByte, Values::Int(_, v)) => return self.narrowed::<i8>(v, of),
             (of, values) => {
                 let numpy = match of {
                     ElementType::F32 => "float32",
@@ -179,6 +163,23 @@ impl Array {
                 ));
             }
         };
+        tensor.map_err(|e| crate::failure::one_line(&e))
+    }
+
+    /// The tensor of an input of bytes.
+    fn narrowed<E: Element + TryFrom<i64>>(
+        &self,
+        v: &[i64],
+        of: ElementType,
+    ) -> Result<StridedTensor, String> {
+        let narrow = |&v: &i64| {
+            let text = || format!("the input is {of}, and {v} does not fit into that; change the value");
+            E::try_from(v).map_err(|_| text())
+        };
+        // Before memory is asked for.
+        v.iter().try_for_each(|v| narrow(v).map(|_| ()))?;
+        let narrow = memory::try_collect(CALL, v.iter().flat_map(narrow));
+        let tensor = narrow.and_then(|narrow| StridedTensor::from_slice(&narrow, &self.dims));
         tensor.map_err(|e| crate::failure::one_line(&e))
     }
 

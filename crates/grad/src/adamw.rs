@@ -2,8 +2,12 @@
 
 use blocktensor::{Result, Tensor, ops};
 
-/// `w = w - rate * decay * w; m = b1 * m + (1 - b1) * g; v = b2 * v + (1 - b2) * g^2`, then
-/// `w = w - rate * (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)` in step `t`, as `torch.optim.AdamW`.
+/// As `torch.optim.AdamW`. Step `t` with gradient `g`:
+///
+/// - The weights decay: `w = w - rate * decay * w`.
+/// - Running means: `m = b1 * m + (1 - b1) * g` and `v = b2 * v + (1 - b2) * g^2`.
+/// - Without their start at 0 they are `m / (1 - b1^t)` and `v / (1 - b2^t)`.
+/// - The weights move: `w = w - rate * m / (sqrt(v) + eps)`, of those.
 ///
 /// Each is an element-wise op in the layout of the weights: blocked weights stay blocked.
 #[derive(Clone, Debug)]

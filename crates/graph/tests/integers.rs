@@ -127,3 +127,35 @@ fn convolutions_compute_with_integers_and_keep_each_rounding() {
         assert!(errors.steps.iter().all(|step| step.relative_l2.is_some_and(|e| e < 2e-3)), "{errors:?}");
     }
 }
+
+/// A convolution that has post-ops already computes as it did, and so does a max pool whose windows may be empty.
+#[test]
+fn what_is_not_the_definition_alone_stays_as_it_is() {
+    let mut n = Net { graph: Graph::new(), names: 0 };
+    let image = n.graph.input("image", &[1.into(), 3.into(), 6.into(), 5.into()]).unwrap();
+    let x = n.quantize(image, 0.01, 120, "u8");
+    let x = n.dequantize(x, 0.01, 120);
+    let y = n.conv(x, &[8, 3, 1, 1], &[("post_ops", "relu".into())]);
+    let y = n.quantize(y, 0.002, 128, "u8");
+    let y = n.dequantize(y, 0.002, 128);
+    n.graph.output("y", y).unwrap();
+    // The last window of 2 along W reads padding alone: taps at columns -1 and 5 + 1.
+    let params: [(&str, Param); 3] = [
+        ("kernel", vec![1i64, 2].into()),
+        ("padding", vec![0i64, 1].into()),
+        ("dilation", vec![1i64, 6].into()),
+    ];
+    let pooled = n.op("max_pool2d", &[("x", x)], &params);
+    n.graph.output("pooled", pooled).unwrap();
+    let x = random(&[1, 3, 6, 5], 6);
+    let bare = Pass::ALL.into_iter().fold(PlanOptions::new(Layouts::Nchw), PlanOptions::without);
+    let want = n.graph.plan(&bare).unwrap().run(&[&x]).unwrap();
+    assert!(want[1].to_vec::<f32>().unwrap().contains(&f32::NEG_INFINITY));
+    for layouts in Layouts::FIXED {
+        let got = n.graph.plan(&PlanOptions::new(layouts)).unwrap().run(&[&x]).unwrap();
+        let (y, exact) = (got[0].to_vec::<f32>().unwrap(), want[0].to_vec::<f32>().unwrap());
+        assert!(y.iter().all(|v| *v >= 0.0) && y.iter().any(|v| *v > 0.0));
+        assert!(y.iter().zip(&exact).all(|(a, b)| (a - b).abs() < 0.003), "{layouts:?}");
+        assert_eq!(got[1].to_vec::<f32>().unwrap(), want[1].to_vec::<f32>().unwrap(), "{layouts:?}");
+    }
+}

@@ -1,5 +1,7 @@
 //! Ops of quantised models, with the answers of ONNX's own examples where it has some, else computed by hand.
 
+use blocktensor::StridedTensor;
+use blocktensor_graph::{Layouts, PlanOptions};
 use rten_onnx::onnx::DataType;
 
 use crate::support::{Model, int, ints, tensor};
@@ -40,6 +42,22 @@ fn the_examples_of_onnx() {
     assert_eq!(got[0].1, [153.0, 255.0, 0.0, 26.0, 221.0, 179.0]);
     assert!((got[1].1[0] - 0.019_607_844).abs() < 1e-8);
     assert_eq!(got[2], (vec![], vec![153.0]));
+}
+
+/// A range of 0 counts as 1, as in ONNX's reference: no scale is 0, also while a plan runs on zeros.
+#[test]
+fn numbers_that_are_all_zero_have_a_scale() {
+    let model = || {
+        let model =
+            Model::new().input("x", &[4]).node("DynamicQuantizeLinear", &["x"], &["y", "scale", "zero"]);
+        model.output("y").output("scale").output("zero")
+    };
+    let got = model().run(&[("x", &[4], &[0.0; 4])]);
+    assert_eq!((&got[0].1, &got[2].1), (&vec![0.0; 4], &vec![0.0]));
+    assert_eq!(got[1].1, [1.0 / 255.0]);
+    let plan = model().read().unwrap().plan(&PlanOptions::new(Layouts::Nchw)).unwrap();
+    let x = StridedTensor::from_slice(&[0f32, 51.0, 255.0, 102.0], &[4]).unwrap();
+    assert_eq!(plan.run(&[&x]).unwrap()[0].to_vec::<u8>().unwrap(), [0, 51, 255, 102]);
 }
 
 #[test]
@@ -87,7 +105,7 @@ fn what_is_no_quantisation_of_8_bits_is_refused_by_name() {
         model.bytes_of("z", of, &[], values).node("QuantizeLinear", &["x", "s", "z"], &["y"]).output("y")
     };
     let error = |model: Model| {
-        let x = blocktensor::StridedTensor::from_slice(&[0f32; 4], &[2, 2]).unwrap();
+        let x = StridedTensor::from_slice(&[0f32; 4], &[2, 2]).unwrap();
         model.run_on(vec![("x", x)]).unwrap_err()
     };
     let e = error(model(DataType::INT16, &[0, 0]));

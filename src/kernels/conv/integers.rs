@@ -5,7 +5,7 @@
 
 use super::implementation::ConvTypes;
 use crate::dtype::DType;
-use crate::error::{Result, Text, fail};
+use crate::error::{Result, fail};
 use crate::op::lookup::convert;
 use crate::post_ops::PostOps;
 use crate::tensor::any::{TensorRef, check_dtype};
@@ -17,7 +17,7 @@ const MAX_BIAS: f32 = 16_777_216.0;
 impl ConvTypes {
     /// Those of a convolution of this source with these post-ops.
     pub fn of(src: DType, post_ops: &PostOps) -> ConvTypes {
-        if !is_integer(src) {
+        if src.byte_range().is_none() {
             return ConvTypes::all_of(src);
         }
         let dst = match post_ops.quantize() {
@@ -35,17 +35,13 @@ impl ConvTypes {
 
     /// Whether the source is of integers.
     pub fn is_integer(self) -> bool {
-        is_integer(self.src)
+        self.src.byte_range().is_some()
     }
 
     /// Plain weights as a program gives them, of f32 weights as kernels give them back: those of integer convolutions are s8.
     pub fn plain_weights(self, weights: StridedTensor) -> Result<StridedTensor> {
         if self.is_integer() { weights.to_dtype(DType::S8) } else { Ok(weights) }
     }
-}
-
-const fn is_integer(dtype: DType) -> bool {
-    matches!(dtype, DType::U8 | DType::S8)
 }
 
 /// A zero point of a source of 8 bits.
@@ -71,16 +67,11 @@ pub(crate) fn check(op: &'static str, types: ConvTypes, post_ops: &PostOps, zero
     if !types.is_integer() {
         post_ops.check_without_integers(op)?;
     }
-    let fits = match types.src {
-        DType::U8 => zero_point >= 0,
-        DType::S8 => zero_point < 128,
-        _ => zero_point == 0,
-    };
-    if !fits {
-        let remedy: Text = match types.src {
-            DType::U8 => "pass 0 to 255".into(),
-            DType::S8 => "pass -128 to 127".into(),
-            _ => "leave it out".into(),
+    let range = types.src.byte_range();
+    if !range.as_ref().map_or(zero_point == 0, |range| range.contains(&zero_point)) {
+        let remedy = match range {
+            Some(range) => format!("pass {} to {}", range.start(), range.end()),
+            None => "leave it out".into(),
         };
         let rule = format!("it is the integer of a source of {} that stands for 0", types.src);
         fail!(InvalidArgument, op, "x_zero_point", zero_point.to_string(), rule, remedy);

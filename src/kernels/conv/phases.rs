@@ -34,6 +34,20 @@ pub(crate) struct AxisTap {
 }
 
 impl Axis {
+    /// The position of an output in the result.
+    pub fn output(&self, i: usize) -> usize {
+        self.out_start + i * self.out_step
+    }
+
+    /// The outputs whose tap number `tap` of the list is inside a source of this size.
+    pub fn outputs_inside(&self, tap: usize, size: usize) -> std::ops::Range<usize> {
+        let (at, step) = (self.taps[tap].at, self.step as isize);
+        let first = (-at).max(0).unsigned_abs().div_ceil(self.step);
+        let end = ((size as isize - at).max(0) + step - 1) / step;
+        let end = (end as usize).min(self.count);
+        first..end.max(first)
+    }
+
     /// The lowest source position of output 0, and how many positions its taps span.
     pub fn reach(&self) -> (isize, usize) {
         let low = self.taps.iter().map(|t| t.at).min().unwrap_or(0);

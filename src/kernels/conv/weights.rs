@@ -40,6 +40,37 @@ impl<'a> PlainWeights<'a> {
     }
 }
 
+/// Where each of plain weights is: the strides of group, output channel of the group, input channel of the group, and the kernel's
+/// axes, in elements.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WeightStrides {
+    group: usize,
+    o: usize,
+    c: usize,
+    kernel: [usize; 3],
+}
+
+impl WeightStrides {
+    pub fn of(w: &PlainWeights<'_>) -> WeightStrides {
+        let (channels, along) = w.strides.split_at(w.strides.len() - w.spatial);
+        let mut kernel = [0; 3];
+        kernel[3 - w.spatial..].copy_from_slice(along);
+        let [group, o, c] = match *channels {
+            [group, o, c] => [group, o, c],
+            [o, c] => [0, o, c],
+            _ => unreachable!("weights have two dimensions of channels, and one of groups or none"),
+        };
+        WeightStrides { group, o, c, kernel }
+    }
+
+    /// The place of a weight: output channel `o`, of `og` in each group, input channel `c` of its group, and tap of a kernel of this size.
+    pub fn offset(&self, (og, [_, kh, kw]): (usize, [usize; 3]), o: usize, c: usize, tap: usize) -> usize {
+        let [d, h, w] = [tap / (kh * kw), tap / kw % kh, tap % kw];
+        let along = d * self.kernel[0] + h * self.kernel[1] + w * self.kernel[2];
+        o / og * self.group + o % og * self.o + c * self.c + along
+    }
+}
+
 /// A transposed convolution's plain weights with output channels first, as a view: `[C, O/groups, k...]` becomes
 /// `[O, C, k...]`, or `[groups, O/groups, C/groups, k...]`. Those that have their groups apart are so already.
 pub(crate) fn output_first(

@@ -9,7 +9,7 @@ use std::array::from_fn;
 use super::for_each_chunk;
 use crate::error::Result;
 use crate::kernels::conv::ConvGeometry;
-use crate::kernels::conv::phases::cube;
+use crate::kernels::conv::phases::{Phase, cube, phases};
 use crate::kernels::lanes::Lanes;
 use crate::layout::dims::Dims;
 use crate::memory::try_filled;
@@ -176,24 +176,6 @@ where
     Ok(all)
 }
 
-/// The results along one axis whose tap `k` is inside the source.
-fn inside(g: &AxisNumbers, k: usize) -> std::ops::Range<usize> {
-    // Result `i` meets the tap at `i * stride + at`.
-    let at = (k * g.dilation) as i64 - g.pad as i64;
-    let (stride, input) = (g.stride as i64, g.input as i64);
-    let first = if at < 0 { (-at + stride - 1) / stride } else { 0 };
-    let end = if input > at { (input - at + stride - 1) / stride } else { 0 }.min(g.output as i64);
-    first as usize..end.max(first) as usize
-}
-
-struct AxisNumbers {
-    input: usize,
-    output: usize,
-    stride: usize,
-    dilation: usize,
-    pad: usize,
-}
-
 /// The sums of one tap: `tile` has a row for each input channel, or one row for depthwise convolutions.
 fn tap_sums<const B: usize>(
     g: &ConvGeometry,
@@ -206,18 +188,10 @@ fn tap_sums<const B: usize>(
 {
     let [_, kh, kw] = cube(&g.kernel, 1);
     let k = [tap / (kh * kw), tap / kw % kh, tap % kw];
-    let [input, output, stride, dilation] =
-        [&g.input, &g.output, &g.stride, &g.dilation].map(|sizes| cube(sizes, 1));
-    let pad = cube(&g.pad_begin, 0);
-    let axes: [AxisNumbers; 3] = from_fn(|a| AxisNumbers {
-        input: input[a],
-        output: output[a],
-        stride: stride[a],
-        dilation: dilation[a],
-        pad: pad[a],
-    });
-    let [ds, hs, ws]: [_; 3] = from_fn(|a| inside(&axes[a], k[a]));
-    let source = |a: usize, i: usize| i * stride[a] + k[a] * dilation[a] - pad[a];
+    let input = cube(&g.input, 1);
+    let Some(Phase { axes }) = phases(g).next() else { return };
+    let [ds, hs, ws]: [_; 3] = from_fn(|a| axes[a].outputs_inside(k[a], input[a]));
+    let source = |a: usize, i: usize| ((i * axes[a].step) as isize + axes[a].taps[k[a]].at) as usize;
     let count = ws.len();
     let mut total = vec![[0f64; B]; tile.len() / B];
     let mut sums = vec![[0f32; B]; tile.len() / B];
@@ -239,7 +213,7 @@ fn tap_sums<const B: usize>(
                         + d * diff.spatial[0]
                         + h * diff.spatial[1]
                         + ws.start * diff.spatial[2];
-                    let x = x.row(x_lanes, x_at, stride[2] * x.spatial[2], count, &mut x_packed);
+                    let x = x.row(x_lanes, x_at, axes[2].step * x.spatial[2], count, &mut x_packed);
                     let diff = diff.row(diff_lanes, diff_at, diff.spatial[2], count, &mut diff_packed);
                     Width::<B>::dispatch(Products { x, diff, count, sums: &mut sums });
                     pixels += count;

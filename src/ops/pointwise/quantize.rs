@@ -94,8 +94,9 @@ pub(crate) const OPS: &[&Op] = &[&QUANTIZE, &DEQUANTIZE];
 /// the layout; its channel tail is 0, whatever the zero point.
 ///
 /// # Errors
-/// `ShapeMismatch` for another number of scales or zero points; `InvalidArgument` for a scale that is not positive and finite, a zero
-/// point or a `dtype` that is not u8's or s8's, and for an axis that is not there; `UnsupportedDType`.
+/// `ShapeMismatch` for another number of scales or zero points. `InvalidArgument` for a scale that is not positive and finite, and for a
+/// zero point that `dtype` does not hold. `InvalidArgument` for a `dtype` that is not u8 or s8, and for an axis that is not there.
+/// `UnsupportedDType`.
 #[track_caller]
 pub fn quantize<T: Operand>(
     x: &T,
@@ -176,13 +177,12 @@ impl<'a> Pairs<'a> {
             fail!(InvalidArgument, self.op, "scale", bad.to_string(), rule, remedy);
         }
         let zero_points: Cow<'_, [i32]> = self.zero_point.values()?;
-        if let Some(dtype) = dtype {
-            let range = if dtype == DType::U8 { 0..=255 } else { -128..=127 };
-            if let Some(bad) = zero_points.iter().find(|z| !range.contains(*z)) {
-                let rule = format!("a zero point is an integer of {dtype}");
-                let remedy = format!("pass {} to {}", range.start(), range.end());
-                fail!(InvalidArgument, self.op, "zero_point", bad.to_string(), rule, remedy);
-            }
+        if let Some((dtype, range)) = dtype.and_then(|dtype| Some((dtype, dtype.byte_range()?)))
+            && let Some(bad) = zero_points.iter().find(|z| !range.contains(*z))
+        {
+            let rule = format!("a zero point is an integer of {dtype}");
+            let remedy = format!("pass {} to {}", range.start(), range.end());
+            fail!(InvalidArgument, self.op, "zero_point", bad.to_string(), rule, remedy);
         }
         Ok(if self.is_one { Some((scales[0], zero_points[0])) } else { None })
     }

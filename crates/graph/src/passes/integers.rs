@@ -61,7 +61,7 @@ fn move_dequantize(network: &mut Network) -> Result<usize> {
             changes += 1;
             continue;
         }
-        let moves = facts(&*node.op).sharing.is_view() || node.op.op().starts_with("max_pool");
+        let moves = facts(&*node.op).sharing.is_view() || is_max_pool(&node);
         let result = node.outputs[0];
         if !moves || node.outputs.len() != 1 {
             network.nodes.push(node);
@@ -82,6 +82,14 @@ fn move_dequantize(network: &mut Network) -> Result<usize> {
         changes += 1;
     }
     Ok(changes)
+}
+
+/// Whether the node takes the largest of each window, and every window has an element: else it makes minus infinity, which no integer
+/// stands for.
+fn is_max_pool(node: &Node) -> bool {
+    let is_dense =
+        matches!(node.op.param("dilation"), Some(ParamValue::Ints(list)) if list.iter().all(|d| *d == 1));
+    node.op.op().starts_with("max_pool") && is_dense
 }
 
 /// What `dequantize` or `quantize` does to all elements alike.
@@ -167,7 +175,11 @@ fn use_integers(network: &mut Network, i: usize, links: &Links) -> Result<bool> 
     let node = &network.nodes[i];
     let named = |name: &str| node.op.inputs().iter().position(|n| *n == name).map(|at| node.inputs[at]);
     let (Some(x), Some(w)) = (named("x"), named("weights")) else { return Ok(false) };
-    let is_plain = node.op.inputs().iter().all(|name| ["x", "weights", "bias"].contains(name));
+    // With post-ops or another algorithm it is not the definition alone.
+    let is_empty = |name: &str, default: &str| matches!(node.op.param(name), Some(ParamValue::Str(word)) if word == default);
+    let is_plain = node.op.inputs().iter().all(|name| ["x", "weights", "bias"].contains(name))
+        && is_empty("post_ops", "")
+        && is_empty("algorithm", "direct");
     let Some((source, pair)) = integers_of(network, x, links) else { return Ok(false) };
     let outputs = network.tensor(node.outputs[0]).dims()[1];
     let is_transposed = node.op.op().contains("transpose");
@@ -219,30 +231,20 @@ fn whole(bias: &[f32], scales: &[f64]) -> Option<Vec<f32>> {
     bias.iter().zip(scales).map(of).collect()
 }
 
-/// Computes nodes of constants that were kept, and that no convolution took.
+/// Computes nodes of constants that were kept, and that no convolution took. A constant needs no node.
 pub(super) fn fold_constants(network: &mut Network) -> Result<()> {
-    for i in 0..network.nodes.len() {
-        let node = &network.nodes[i];
-        if !facts(&*node.op).inflates {
-            continue;
-        }
-        let constants: Option<Vec<&StridedTensor>> =
-            node.inputs.iter().map(|id| network.tensor(*id).constant()).collect();
+    let mut gone = Vec::new();
+    for (i, node) in network.nodes.iter().enumerate().filter(|(_, node)| facts(&*node.op).inflates) {
+        let constant = |id: &TensorId| network.tensors[id.0].constant.as_ref();
+        let constants: Option<Vec<&StridedTensor>> = node.inputs.iter().map(constant).collect();
         let Some(constants) = constants else { continue };
         let refs: Vec<_> = constants.iter().map(|c| c.tensor_ref()).collect();
         let result = node.op.run(&refs).map_err(|source| node.origin.error(source))?.swap_remove(0);
         if let Tensor::Strided(result) = result {
-            let id = node.outputs[0];
-            network.tensors[id.0].constant = Some(result);
+            network.tensors[node.outputs[0].0].constant = Some(result);
+            gone.push(i);
         }
     }
-    // A constant needs no node.
-    let gone: Vec<usize> = (0..network.nodes.len())
-        .filter(|&i| {
-            let outputs = &network.nodes[i].outputs;
-            outputs.iter().all(|id| network.tensor(*id).constant().is_some())
-        })
-        .collect();
     network.remove_nodes(&gone);
     Ok(())
 }

@@ -102,10 +102,14 @@ pub struct PassReport {
 pub(crate) fn run(network: &mut Network, off: &BTreeSet<Pass>, stop: &Stop) -> Result<Vec<PassReport>> {
     let mut reports = Vec::new();
     let mut removed = 0;
-    for pass in Pass::ALL.into_iter().filter(|pass| !off.contains(pass)) {
+    for pass in Pass::ALL {
         stop.check()?;
-        if pass > Pass::UseIntegers {
+        if pass == Pass::FusePostOps {
+            // The weights that no convolution of integers took.
             integers::fold_constants(network)?;
+        }
+        if off.contains(&pass) {
+            continue;
         }
         let changes = match pass {
             Pass::RemoveDuplicates => duplicates::run(network),

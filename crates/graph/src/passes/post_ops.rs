@@ -155,7 +155,7 @@ pub(super) fn fusable(network: &Network, x: TensorId, more: usize, links: &Links
 }
 
 /// The words of a convolution's post-ops. Commas inside parentheses separate numbers.
-pub(super) fn post_ops(node: &Node) -> Vec<String> {
+fn post_ops(node: &Node) -> Vec<String> {
     let Some(ParamValue::Str(text)) = node.op.param("post_ops") else { return vec![] };
     let mut words: Vec<String> = Vec::new();
     for part in text.split(',').filter(|part| !part.is_empty()) {

@@ -1,13 +1,14 @@
 //! `quantize` and `dequantize` after a convolution of integers become its post-ops.
 
-use blocktensor::{DType, StridedTensor, memory};
+use blocktensor::ops::{Activation, PostOp, PostOps};
+use blocktensor::{DType, ParamValue, StridedTensor, memory};
 
 use super::integers::{integers_of, pair_of};
-use super::post_ops::{fusable, fuse_words, post_ops};
+use super::post_ops::{fusable, fuse_words};
 use crate::Param;
 use crate::constant::CONSTANT;
 use crate::error::Result;
-use crate::network::{Links, Network, TensorId};
+use crate::network::{Links, Network, Node, TensorId};
 
 /// The convolution of integers that computes this tensor, if it takes this many more post-ops.
 fn fusable_integers(network: &Network, x: TensorId, more: usize, links: &Links) -> Option<usize> {
@@ -19,14 +20,26 @@ fn is_of_integers(network: &Network, conv: usize) -> bool {
     matches!(network.tensor(network.nodes[conv].inputs[0]).dtype, DType::U8 | DType::S8)
 }
 
+/// A convolution's post-ops.
+fn list_of(node: &Node) -> Result<Vec<PostOp>> {
+    match node.op.param("post_ops") {
+        Some(ParamValue::Str(text)) => Ok(text.parse::<PostOps>()?.to_vec()),
+        _ => Ok(vec![]),
+    }
+}
+
+fn text(list: &[PostOp]) -> String {
+    list.iter().fold(PostOps::new(), |all, &op| all.then(op)).to_string()
+}
+
 /// The post-op of an addition, and its operand: of a convolution of integers the integers themselves, where they were dequantised.
 pub(super) fn residual(network: &Network, conv: usize, other: TensorId, links: &Links) -> (String, TensorId) {
     match integers_of(network, other, links).filter(|_| is_of_integers(network, conv)) {
         Some((integers, pair)) => {
-            let dtype = network.tensor(integers).dtype;
-            (format!("residual({dtype},{},{})", pair.scale, pair.zero_point), integers)
+            let (dtype, scale, zero_point) = (network.tensor(integers).dtype, pair.scale, pair.zero_point);
+            (text(&[PostOp::QuantizedResidual { dtype, scale, zero_point }]), integers)
         }
-        None => ("residual".to_string(), other),
+        None => (text(&[PostOp::Residual]), other),
     }
 }
 
@@ -37,7 +50,7 @@ pub(super) fn fuse_quantize(network: &mut Network, i: usize, links: &Links) -> R
     let (x, dtype) = (node.inputs[0], network.tensor(node.outputs[0]).dtype);
     let Some(conv) = fusable_integers(network, x, 1, links) else { return Ok(None) };
     let factor = 1.0 / f64::from(pair.scale);
-    let word = format!("quantize({dtype},{})", pair.zero_point);
+    let word = text(&[PostOp::Quantize { dtype, zero_point: pair.zero_point }]);
     if scale_by(network, conv, factor)? {
         return fuse_words(network, i, &[&word], vec![], links);
     }
@@ -52,17 +65,15 @@ pub(super) fn fuse_quantize(network: &mut Network, i: usize, links: &Links) -> R
 pub(super) fn fuse_dequantize(network: &mut Network, i: usize, links: &Links) -> Result<Option<usize>> {
     let Some(pair) = pair_of(network, &network.nodes[i], "dequantize") else { return Ok(None) };
     let Some(conv) = fusable_integers(network, network.nodes[i].inputs[0], 1, links) else { return Ok(None) };
-    let mut words = post_ops(&network.nodes[conv]);
-    let Some(inside) = words.last().and_then(|word| word.strip_prefix("quantize(")) else { return Ok(None) };
-    let own =
-        inside.trim_end_matches(')').split_once(',').and_then(|(_, zero_point)| zero_point.parse().ok());
-    if own != Some(pair.zero_point) {
-        return Ok(None);
+    let mut list = list_of(&network.nodes[conv])?;
+    let Some(last) = list.last_mut() else { return Ok(None) };
+    match *last {
+        PostOp::Quantize { dtype, zero_point } if zero_point == pair.zero_point => {
+            *last = PostOp::Round { dtype, zero_point };
+        }
+        _ => return Ok(None),
     }
-    let word = format!("round({inside}");
-    words.pop();
-    words.push(word);
-    network.nodes[conv].set_params(&[("post_ops", Param::Str(words.join(",")))])?;
+    network.nodes[conv].set_params(&[("post_ops", Param::Str(text(&list)))])?;
     let numbers = every_channel(network, i, pair.scale.into())?;
     fuse_words(network, i, &["mul_channel"], vec![numbers], links)
 }
@@ -75,55 +86,45 @@ fn every_channel(network: &Network, i: usize, number: f64) -> Result<Vec<f32>> {
 
 /// Multiplies what a convolution's post-ops compute by a positive number, without another post-op. `false` if they cannot take it.
 fn scale_by(network: &mut Network, conv: usize, factor: f64) -> Result<bool> {
-    let mut words = post_ops(&network.nodes[conv]);
+    let mut list = list_of(&network.nodes[conv])?;
     let names = network.nodes[conv].op.inputs().to_vec();
-    // The operands of the words, the last ones first.
+    // The operands of the post-ops, the last ones first.
     let mut operands =
         names.iter().enumerate().rev().filter(|(_, name)| **name == "channel").map(|(at, _)| at);
-    let mut scaled = Vec::new();
-    let mut takes = false;
-    for word in words.iter_mut().rev() {
-        let times = |number: &str| number.parse::<f32>().map(|v| (f64::from(v) * factor) as f32).ok();
-        let name = word.split('(').next().unwrap_or_default();
-        let inside: Vec<&str> = word[name.len()..].trim_matches(['(', ')']).split(',').collect();
-        match (name, &inside[..]) {
-            ("relu" | "leaky_relu", _) => {}
-            ("prelu", _) => drop(operands.next()),
-            ("clip", [low, high]) => match (times(low), times(high)) {
-                (Some(low), Some(high)) => *word = format!("clip({low},{high})"),
-                _ => return Ok(false),
-            },
-            ("residual", [dtype, scale, zero_point]) => match times(scale) {
-                Some(scale) if scale > 0.0 && scale.is_finite() => {
-                    *word = format!("residual({dtype},{scale},{zero_point})");
-                }
-                _ => return Ok(false),
-            },
-            ("mul_channel" | "add_channel", _) => {
-                let Some(at) = operands.next() else { return Ok(false) };
-                scaled.push(at);
-                if name == "mul_channel" {
-                    takes = true;
-                    break;
-                }
+    let times = |number: f32| (f64::from(number) * factor) as f32;
+    let (mut scaled, mut takes) = (Vec::new(), false);
+    for op in list.iter_mut().rev() {
+        match op {
+            PostOp::Activation(Activation::Relu | Activation::LeakyRelu(_)) => {}
+            PostOp::Prelu => drop(operands.next()),
+            PostOp::Activation(Activation::Clip(low, high)) => (*low, *high) = (times(*low), times(*high)),
+            PostOp::QuantizedResidual { scale, .. } => *scale = times(*scale),
+            PostOp::AddChannel => scaled.extend(operands.next()),
+            PostOp::MulChannel => {
+                scaled.extend(operands.next());
+                takes = true;
+                break;
             }
             _ => return Ok(false),
         }
     }
-    if !takes {
+    let is_possible = |op: &PostOp| match *op {
+        PostOp::QuantizedResidual { scale, .. } => scale > 0.0 && scale.is_finite(),
+        _ => true,
+    };
+    if !takes || !list.iter().all(is_possible) {
         return Ok(false);
     }
     let mut inputs = network.nodes[conv].inputs.clone();
     for at in scaled {
         let Some(numbers) = network.tensor(inputs[at]).constant() else { return Ok(false) };
-        let numbers = numbers.to_vec::<f32>()?.into_iter().map(|v| (f64::from(v) * factor) as f32);
-        let numbers = memory::try_collect(CONSTANT, numbers)?;
+        let numbers = memory::try_collect(CONSTANT, numbers.to_vec::<f32>()?.into_iter().map(times))?;
         if numbers.iter().any(|v| !v.is_finite()) {
             return Ok(false);
         }
         inputs[at] = network.add_constant(StridedTensor::from_slice(&numbers, &[numbers.len()])?);
     }
-    network.nodes[conv].set_params(&[("post_ops", Param::Str(words.join(",")))])?;
+    network.nodes[conv].set_params(&[("post_ops", Param::Str(text(&list)))])?;
     network.nodes[conv].inputs = inputs;
     Ok(true)
 }

@@ -2,16 +2,17 @@
 //!
 //! A convolution between the two becomes one of integers in a pass of blocktensor-graph, which keeps each rounding of the file.
 
-use blocktensor::{StridedTensor, memory};
-use blocktensor_graph::{Constant, ElementType, Expansion, Integer, Param, Result, Value};
+use blocktensor::StridedTensor;
+use blocktensor_graph::{Constant, ElementType, Error, Expansion, Integer, Param, Result, Value};
+use rten_onnx::onnx::DataType;
 
 use super::args::{axis_of, float_input, input, maybe};
 use super::conv::{WINDOW, conv};
 use super::linear::matmul;
 use super::{Attributes, Op, build, op};
+use crate::declared;
+use crate::lists::collect;
 use crate::node::{Kind, OnnxNode};
-
-const CONSTANT: &str = "a constant of the graph";
 
 const QUANTIZE: Attributes = &[
     ("axis", Kind::Int),
@@ -30,8 +31,18 @@ pub(super) const OPS: &[Op] = &[
     op("QLinearMatMul", qlinear_matmul, &[]),
 ];
 
-/// The number of a type in the file: UINT8 and INT8.
-const TYPES: [(i64, ElementType); 2] = [(2, ElementType::Byte), (3, ElementType::SignedByte)];
+/// The type of bytes as which a run holds these integers, if they have 8 bits.
+fn byte_of(of: ElementType) -> Option<ElementType> {
+    match of {
+        ElementType::Byte | ElementType::Int(Integer::U8) => Some(ElementType::Byte),
+        ElementType::SignedByte | ElementType::Int(Integer::I8) => Some(ElementType::SignedByte),
+        _ => None,
+    }
+}
+
+fn not_of_8_bits(of: impl std::fmt::Display, cx: &Expansion<'_>) -> Error {
+    cx.unsupported(format!("quantised numbers of {of}; blocktensor has those of 8 bits"))
+}
 
 /// A scale as a vector.
 fn scale(inputs: &[Option<Value>], i: usize, cx: &mut Expansion<'_>) -> Result<Value> {
@@ -49,32 +60,20 @@ fn vector(x: &Value, what: &str, cx: &mut Expansion<'_>) -> Result<Value> {
 /// A zero point as a vector of s32, and the type of the integers that it is for.
 fn zero_point(given: Option<&Value>, cx: &mut Expansion<'_>) -> Result<(Value, Option<ElementType>)> {
     let Some(given) = given else {
-        return Ok((integers(vec![0], Integer::I32), None));
+        return Ok((integers(vec![0]), None));
     };
     let given = vector(given, "zero point", cx)?;
-    let of = match given.element_type() {
-        ElementType::Byte | ElementType::Int(Integer::U8) => ElementType::Byte,
-        ElementType::SignedByte | ElementType::Int(Integer::I8) => ElementType::SignedByte,
-        other @ ElementType::Int(Integer::I32) => other,
-        other => {
-            return Err(
-                cx.unsupported(format!("quantised numbers of {other}; blocktensor has those of 8 bits"))
-            );
-        }
-    };
-    let as_s32 = match (given.constant(), given.element_type()) {
-        (Some(constant), _) => {
-            let values = constant.to_f64()?.into_iter().map(|v| v as i64);
-            integers(memory::try_collect(CONSTANT, values)?, Integer::I32)
-        }
+    let of = given.element_type();
+    let as_s32 = match (given.constant(), of) {
+        (Some(constant), _) => integers(collect(constant.to_f64()?.into_iter().map(|v| v as i64))?),
         (None, ElementType::Int(_)) => given,
         (None, _) => cx.op("to_dtype", &[("x", &given)], &[("dtype", "s32".into())])?,
     };
     Ok((as_s32, Some(of)))
 }
 
-fn integers(values: Vec<i64>, of: Integer) -> Value {
-    Constant::Int { of, dims: vec![values.len()], values }.into()
+fn integers(values: Vec<i64>) -> Value {
+    Constant::Int { of: Integer::I32, dims: vec![values.len()], values }.into()
 }
 
 /// The axis of a node's scales. Of a single one it says nothing.
@@ -94,18 +93,13 @@ fn quantize_linear(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion
     let axis = axis(node, x, &scale, cx)?;
     let (zero_point, of) = zero_point(maybe(inputs, 2), cx)?;
     let stated = match node.int("output_dtype").unwrap_or(0) {
-        0 => None,
-        number => match TYPES.iter().find(|(of, _)| *of == number) {
-            Some((_, of)) => Some(*of),
-            None => {
-                return Err(
-                    cx.unsupported(format!("output_dtype = {number}; blocktensor quantises to 8 bits"))
-                );
-            }
-        },
+        0 => ElementType::Byte,
+        number => {
+            let listed = DataType(i32::try_from(number).unwrap_or(0));
+            declared::known(listed).ok_or_else(|| not_of_8_bits(listed, cx))?
+        }
     };
-    let of = of.or(stated).unwrap_or(ElementType::Byte);
-    Ok(vec![quantized(x, &scale, &zero_point, axis, of, cx)?])
+    Ok(vec![quantized(x, &scale, &zero_point, axis, of.unwrap_or(stated), cx)?])
 }
 
 fn quantized(
@@ -116,9 +110,7 @@ fn quantized(
     of: ElementType,
     cx: &mut Expansion<'_>,
 ) -> Result<Value> {
-    if !TYPES.iter().any(|(_, byte)| *byte == of) {
-        return Err(cx.unsupported(format!("quantised numbers of {of}; blocktensor quantises to 8 bits")));
-    }
+    let of = byte_of(of).ok_or_else(|| not_of_8_bits(of, cx))?;
     let operands = [("x", x), ("scale", scale), ("zero_point", zero_point)];
     cx.op("quantize", &operands, &[("axis", axis), ("dtype", of.dtype().name().into())])
 }
@@ -143,35 +135,30 @@ fn dequantized(
     cx: &mut Expansion<'_>,
 ) -> Result<Value> {
     let (zero_point, _) = zero_point(given, cx)?;
-    let x = match x.element_type() {
-        ElementType::Int(of @ (Integer::U8 | Integer::I8 | Integer::I32)) => match x.constant() {
-            Some(Constant::Int { dims, values, .. }) if of != Integer::I32 => bytes(dims, values, of)?,
-            _ => x.clone(),
-        },
-        ElementType::Byte | ElementType::SignedByte => x.clone(),
-        other => return Err(cx.unsupported(format!("quantised numbers of {other}"))),
+    let x = match (x.element_type(), x.constant()) {
+        (ElementType::Int(Integer::I32), _) => x.clone(),
+        (of, Some(Constant::Int { dims, values, .. })) => bytes(dims, values, of, cx)?,
+        (of, _) => byte_of(of).map(|_| x.clone()).ok_or_else(|| not_of_8_bits(of, cx))?,
     };
     let operands = [("x", &x), ("scale", scale), ("zero_point", &zero_point)];
-    let params = [("axis", axis)];
-    cx.op("dequantize", &operands, &params)
+    cx.op("dequantize", &operands, &[("axis", axis)])
 }
 
 /// Constant integers of 8 bits, a byte each.
-fn bytes(dims: &[usize], values: &[i64], of: Integer) -> Result<Value> {
-    Ok(match of {
-        Integer::U8 => {
-            let bytes = memory::try_collect(CONSTANT, values.iter().map(|&v| v as u8))?;
-            Constant::Byte(StridedTensor::from_slice(&bytes, dims)?)
+fn bytes(dims: &[usize], values: &[i64], of: ElementType, cx: &Expansion<'_>) -> Result<Value> {
+    Ok(match byte_of(of) {
+        Some(ElementType::Byte) => {
+            Constant::Byte(StridedTensor::from_slice(&collect(values.iter().map(|&v| v as u8))?, dims)?)
         }
-        _ => {
-            let bytes = memory::try_collect(CONSTANT, values.iter().map(|&v| v as i8))?;
-            Constant::SignedByte(StridedTensor::from_slice(&bytes, dims)?)
+        Some(_) => {
+            Constant::SignedByte(StridedTensor::from_slice(&collect(values.iter().map(|&v| v as i8))?, dims)?)
         }
+        None => return Err(not_of_8_bits(of, cx)),
     }
     .into())
 }
 
-/// The least range that has 0 and all values, as 256 steps: ONNX's definition.
+/// The least range that has 0 and all values, as 256 steps: ONNX's definition. A range of 0 counts as 1.
 fn dynamic_quantize_linear(
     _: &OnnxNode,
     inputs: &[Option<Value>],
@@ -184,6 +171,9 @@ fn dynamic_quantize_linear(
     let least = build::reduce(cx, "amin", x, &axes, false)?;
     let least = build::clamp(cx, &least, f32::NEG_INFINITY, 0.0)?;
     let range = build::binary(cx, "sub", &largest, &least)?;
+    let is_range = build::with_number(cx, "ne_scalar", &range, 0.0)?;
+    let one = build::filled(1.0, 0)?;
+    let range = cx.op("where", &[("condition", &is_range), ("a", &range), ("b", &one)], &[])?;
     let scale = build::with_number(cx, "div_scalar", &range, 255.0)?;
     let first = build::binary(cx, "div", &least, &scale)?;
     let first = build::unary(cx, "neg", &first)?;
@@ -196,10 +186,22 @@ fn dynamic_quantize_linear(
     Ok(vec![y, scale, as_byte])
 }
 
+/// What the integers stand for that inputs `i` to `i + 2` are: integers, scale, zero point. Also the scale.
+fn operand(inputs: &[Option<Value>], i: usize, axis: i64, cx: &mut Expansion<'_>) -> Result<(Value, Value)> {
+    let scale = scale(inputs, i + 1, cx)?;
+    Ok((dequantized(input(inputs, i, cx)?, &scale, maybe(inputs, i + 2), axis.into(), cx)?, scale))
+}
+
+/// The result as integers with the scale and the zero point of inputs 6 and 7.
+fn result(y: &Value, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+    let scale = scale(inputs, 6, cx)?;
+    let (zero_point, of) = zero_point(maybe(inputs, 7), cx)?;
+    Ok(vec![quantized(y, &scale, &zero_point, 1i64.into(), of.unwrap_or(ElementType::Byte), cx)?])
+}
+
 fn qlinear_conv(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
-    let (x_scale, w_scale, y_scale) = (scale(inputs, 1, cx)?, scale(inputs, 4, cx)?, scale(inputs, 6, cx)?);
-    let x = dequantized(input(inputs, 0, cx)?, &x_scale, maybe(inputs, 2), 1i64.into(), cx)?;
-    let w = dequantized(input(inputs, 3, cx)?, &w_scale, maybe(inputs, 5), 0i64.into(), cx)?;
+    let (x, x_scale) = operand(inputs, 0, 1, cx)?;
+    let (w, w_scale) = operand(inputs, 3, 0, cx)?;
     let mut operands = vec![Some(x), Some(w)];
     if let Some(bias) = maybe(inputs, 8) {
         // Its scale is the product of the others.
@@ -207,27 +209,14 @@ fn qlinear_conv(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_
         operands.push(Some(dequantized(bias, &product, None, 0i64.into(), cx)?));
     }
     let y = conv(node, &operands, cx)?.swap_remove(0);
-    let (zero_point, of) = zero_point(maybe(inputs, 7), cx)?;
-    let of = of.unwrap_or(ElementType::Byte);
-    Ok(vec![quantized(&y, &y_scale, &zero_point, 1i64.into(), of, cx)?])
+    result(&y, inputs, cx)
 }
 
 fn qlinear_matmul(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
-    let scales = [1, 4, 6].map(|i| float_input(inputs, i, cx).cloned());
-    let [a_scale, b_scale, y_scale] = scales;
-    let of_tensor = |scale: Result<Value>, cx: &mut Expansion<'_>| {
-        let scale = scale?;
-        match scale.numel() {
-            1 => cx.reshape(&scale, &[1]),
-            _ => Err(cx.unsupported("scales for rows or columns")),
-        }
-    };
-    let (a_scale, b_scale) = (of_tensor(a_scale, cx)?, of_tensor(b_scale, cx)?);
-    let y_scale = of_tensor(y_scale, cx)?;
-    let a = dequantized(input(inputs, 0, cx)?, &a_scale, maybe(inputs, 2), 1i64.into(), cx)?;
-    let b = dequantized(input(inputs, 3, cx)?, &b_scale, maybe(inputs, 5), 1i64.into(), cx)?;
+    if [1, 4, 6].iter().any(|&i| maybe(inputs, i).is_some_and(|scale| scale.numel() != 1)) {
+        return Err(cx.unsupported("scales for rows or columns"));
+    }
+    let ((a, _), (b, _)) = (operand(inputs, 0, 1, cx)?, operand(inputs, 3, 1, cx)?);
     let y = matmul(node, &[Some(a), Some(b)], cx)?.swap_remove(0);
-    let (zero_point, of) = zero_point(maybe(inputs, 7), cx)?;
-    let of = of.unwrap_or(ElementType::Byte);
-    Ok(vec![quantized(&y, &y_scale, &zero_point, 1i64.into(), of, cx)?])
+    result(&y, inputs, cx)
 }

@@ -4,10 +4,11 @@ use std::borrow::Cow;
 
 use crate::dtype::DType;
 use crate::error::{Result, fail};
-use crate::post_ops::{PostOp, PostOps};
+use crate::post_ops::PostOps;
 use crate::tensor::any::{TensorRef, check_dtype, check_f32};
 
-/// Checks the operands of a list for a result of these sizes, and a residual of this dtype unless the list states another. Whether the residual lies as the result does is another rule.
+/// Checks the operands of a list for a result of these sizes, and a residual of this dtype unless the list states another. Whether
+/// the residual is in the layout of the result is another rule.
 ///
 /// # Errors
 /// `InvalidArgument` for another number of operands than the list takes; `ShapeMismatch`; `UnsupportedDType` for a residual of another
@@ -27,20 +28,11 @@ pub(crate) fn check_operands(
         fail!(InvalidArgument, op, "residual", got, format!("the post-ops are `{list}`"), remedy);
     }
     if let Some(given) = residual {
-        let stated = list.iter().find_map(|post_op| match *post_op {
-            PostOp::QuantizedResidual { dtype, .. } => Some(dtype),
-            _ => None,
-        });
-        match stated {
-            Some(dtype) => check_dtype(op, "residual", given, dtype, "the post-op states its dtype")?,
-            None => check_dtype(
-                op,
-                "residual",
-                given,
-                dtype,
-                "it has the dtype of the result, or f32 in a convolution of integers",
-            )?,
-        }
+        let (dtype, rule) = match list.quantized_residual() {
+            Some((stated, ..)) => (stated, "the post-op states its dtype"),
+            None => (dtype, "it has the dtype of the result, or f32 in a convolution of integers"),
+        };
+        check_dtype(op, "residual", given, dtype, rule)?;
         if given.dims() != dst {
             let rule = format!("it has the sizes of the result, {dst:?}");
             fail!(ShapeMismatch, op, "residual", given.describe(), rule, "pass a residual of these sizes");

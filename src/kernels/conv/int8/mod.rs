@@ -21,13 +21,14 @@ use std::sync::OnceLock;
 
 use self::kernel::{Row, Run};
 use self::plan::{BLOCK, Form, Int8Plan, PAIR, QUAD, Unit};
-use self::rows::{Epilogue, Out, Place, ROW};
-use self::window::{Position, Window, output};
+use self::rows::{Epilogue, Place, ROW};
+use self::window::{Position, Window};
 use crate::buffer::Buffer;
 use crate::error::{Error, Result};
 use crate::kernels::conv::epilogue::Finish;
 use crate::kernels::conv::implementation::ConvOperands;
 use crate::kernels::conv::phases::{Phase, cube};
+use crate::kernels::conv::tiled::Out;
 use crate::kernels::lanes::RowIndex;
 use crate::machine::machine;
 use crate::memory::try_filled;
@@ -81,7 +82,7 @@ struct Operation<'a> {
 }
 
 impl Operation<'_> {
-    fn phase(&self, phase: &Phase, out: Out<'_>, failed: &OnceLock<Error>) {
+    fn phase(&self, phase: &Phase, out: Out<'_, u8>, failed: &OnceLock<Error>) {
         let plan = self.plan;
         let units = plan.units.len();
         let [depth, height, all_width] = [0, 1, 2].map(|a| phase.axes[a].count);
@@ -90,15 +91,12 @@ impl Operation<'_> {
         }
         let width = all_width.div_ceil(all_width.div_ceil(ROW));
         let widths = all_width.div_ceil(width);
-        let windows: Vec<Window> = plan.units.iter().map(|u| Window::new(plan, phase, &u.form)).collect();
+        let window = Window::new(plan, phase);
         // As many rows as leave a copy in a core's second cache, beside the weights.
         let room = machine().caches.second / 4;
-        let fitting = |unit: &Unit, window: &Window| {
-            let planes = planes(unit).len();
-            let (one, two) = (window.bytes(planes, 1, width), window.bytes(planes, 2, width));
-            if window.in_place { height } else { 1 + room.saturating_sub(one) / (two - one).max(1) }
-        };
-        let rows = plan.units.iter().zip(&windows).map(|(u, w)| fitting(u, w)).min().unwrap_or(height);
+        let planes = plan.units.iter().map(|unit| planes(unit).len()).max().unwrap_or(0);
+        let (one, two) = (window.bytes(planes, 1, width), window.bytes(planes, 2, width));
+        let rows = if window.in_place { height } else { 1 + room.saturating_sub(one) / (two - one).max(1) };
         let others = plan.dst.n * depth * widths * units;
         let wanted = (TASKS_PER_THREAD * current_threads()).div_ceil(others.max(1));
         let rows = rows.min(height.div_ceil(wanted)).clamp(1, height);
@@ -113,7 +111,7 @@ impl Operation<'_> {
                 rows: rows.min(height - h),
                 width: width.min(all_width - w),
             };
-            if let Err(e) = self.tile(phase, &plan.units[unit], &windows[unit], position, out) {
+            if let Err(e) = self.tile(phase, &plan.units[unit], &window, position, out) {
                 let _ = failed.set(e);
             }
         });
@@ -125,7 +123,7 @@ impl Operation<'_> {
         unit: &Unit,
         window: &Window,
         position: Position,
-        out: Out<'_>,
+        out: Out<'_, u8>,
     ) -> Result<()> {
         let plan = self.plan;
         let Position { n, first, rows, width } = position;
@@ -188,10 +186,10 @@ impl Operation<'_> {
                     row: RowIndex {
                         n,
                         block,
-                        d: output(&phase.axes[0], first[0]),
-                        h: output(&phase.axes[1], first[1] + y),
+                        d: phase.axes[0].output(first[0]),
+                        h: phase.axes[1].output(first[1] + y),
                     },
-                    first: output(&phase.axes[2], first[2]),
+                    first: phase.axes[2].output(first[2]),
                     step: phase.axes[2].out_step,
                 };
                 let epilogue = Epilogue {

@@ -98,15 +98,20 @@ impl Int8Plan {
     }
 
     fn form(&self, block: usize) -> Form {
-        let g = &self.g;
-        let is_dense_row = g.dilation.last() == Some(&1) && !g.transposed;
-        if g.groups == g.c && g.c == g.o && is_dense_row {
+        if self.is_depthwise() {
             return Form::Own;
         }
+        let g = &self.g;
         let outputs = block * BLOCK..(block * BLOCK + BLOCK).min(g.o);
         let (og, cg) = (g.o / g.groups, g.c / g.groups);
         let channels = outputs.start / og * cg..((outputs.end - 1) / og + 1) * cg;
         Form::Shared(channels.start / QUAD..channels.end.div_ceil(QUAD))
+    }
+
+    /// Whether all blocks are of [`Form::Own`]: each channel reads its own, at taps that follow each other along W.
+    pub fn is_depthwise(&self) -> bool {
+        let g = &self.g;
+        g.groups == g.c && g.c == g.o && g.dilation.last() == Some(&1) && !g.transposed
     }
 
     /// Taps of the kernel.

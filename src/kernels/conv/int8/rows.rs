@@ -1,16 +1,15 @@
 //! Rows of a result on their way to memory, and rows of a residual on their way from there: 16 channels a pixel.
 
-use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::plan::BLOCK;
-use crate::dtype::DType;
+use crate::dtype::{DType, Element};
+use crate::elementwise;
 use crate::kernels::bytes::{ByteRange, number};
 use crate::kernels::conv::epilogue::Finish;
+use crate::kernels::conv::tiled::Out;
 use crate::kernels::lanes::{Lanes, RowIndex};
-use crate::post_ops::{Activation, PostOp};
 use crate::simd::{self, Loop};
-use crate::threads::SyncPtr;
 
 /// A row of a phase's outputs in one block.
 #[derive(Clone, Copy)]
@@ -19,28 +18,6 @@ pub(super) struct Place {
     /// Where the first output is along W, and how far the next one.
     pub first: usize,
     pub step: usize,
-}
-
-/// The bytes of the result, for tasks that each write their own rows.
-#[derive(Clone, Copy)]
-pub(super) struct Out<'a> {
-    data: SyncPtr<u8>,
-    len: usize,
-    lifetime: PhantomData<&'a mut [u8]>,
-}
-
-impl<'a> Out<'a> {
-    pub fn new(dst: &'a mut [u8]) -> Out<'a> {
-        Out { len: dst.len(), data: SyncPtr::new(dst), lifetime: PhantomData }
-    }
-
-    /// # Safety
-    /// No other thread reads or writes these bytes, and the caller holds no other reference to them.
-    unsafe fn at(&self, range: Range<usize>) -> &'a mut [u8] {
-        assert!(range.start <= range.end && range.end <= self.len);
-        // SAFETY: inside the slice that `data` was made from, by the assert; alone, by the caller's promise.
-        unsafe { std::slice::from_raw_parts_mut(self.data.get().add(range.start), range.len()) }
-    }
 }
 
 /// Calls `f(pixel, first lane, elements)` for the pieces of a row that lie together: of a block of 16, that many channels and all
@@ -84,23 +61,11 @@ impl Epilogue<'_> {
         place: Place,
         numbers: &mut [[f32; BLOCK]],
         added: &mut [[f32; BLOCK]],
-        out: Out<'_>,
+        out: Out<'_, u8>,
     ) {
         let pixels = sums.len();
-        let lanes = self.channels.len();
         if self.dst == DType::S32 {
             return self.put(sums, place, out);
-        }
-        if let Some((scale, range)) = self.scaled_bytes() {
-            let mut bytes = [[0u8; BLOCK]; ROW];
-            let (bytes, numbers) = (&mut bytes[..pixels], &mut numbers[..pixels]);
-            simd::dispatch(Scaled { sums, scale, numbers });
-            let to = bytes.as_flattened_mut();
-            simd::dispatch(ToBytes { numbers: numbers.as_flattened(), range, to });
-            if lanes < BLOCK {
-                bytes.iter_mut().for_each(|pixel| pixel[lanes..].fill(0));
-            }
-            return self.put(bytes, place, out);
         }
         let (numbers, added) = (&mut numbers[..pixels], &mut added[..pixels]);
         simd::dispatch(ToF32 { sums: sums.as_flattened(), to: numbers.as_flattened_mut() });
@@ -109,66 +74,40 @@ impl Epilogue<'_> {
         }
         let residual = self.residual.map(|_| added.as_flattened());
         self.finish.pixels(BLOCK, self.channels.clone(), residual, numbers.as_flattened_mut());
-        match self.finish.post_ops.quantize() {
-            None => {
-                if lanes < BLOCK {
-                    numbers.iter_mut().for_each(|pixel| pixel[lanes..].fill(0.0));
-                }
-                self.put(numbers, place, out);
-            }
-            Some((dtype, zero_point)) => {
-                let mut bytes = [[0u8; BLOCK]; ROW];
-                let bytes = &mut bytes[..pixels];
-                let to = bytes.as_flattened_mut();
-                let range = ByteRange::new(dtype, zero_point);
-                simd::dispatch(ToBytes { numbers: numbers.as_flattened(), range, to });
-                if lanes < BLOCK {
-                    bytes.iter_mut().for_each(|pixel| pixel[lanes..].fill(0));
-                }
-                self.put(bytes, place, out);
-            }
+        let Some((dtype, zero_point)) = self.finish.post_ops.quantize() else {
+            self.clear_tail(numbers);
+            return self.put(numbers, place, out);
+        };
+        let mut bytes = [[0u8; BLOCK]; ROW];
+        let bytes = &mut bytes[..pixels];
+        let (range, to) = (ByteRange::new(dtype, zero_point), bytes.as_flattened_mut());
+        simd::dispatch(ToBytes { numbers: numbers.as_flattened(), range, to });
+        self.clear_tail(bytes);
+        self.put(bytes, place, out);
+    }
+
+    fn clear_tail<E: Element>(&self, pixels: &mut [[E; BLOCK]]) {
+        if self.channels.len() < BLOCK {
+            elementwise::clear_tail(pixels.as_flattened_mut(), BLOCK, self.channels.len());
         }
     }
 
-    /// The numbers for each channel and the range, if the post-ops are `mul_channel`, perhaps relu, and `quantize`.
-    fn scaled_bytes(&self) -> Option<([f32; BLOCK], ByteRange)> {
-        let (dtype, zero_point) = self.finish.post_ops.quantize()?;
-        let range = ByteRange::new(dtype, zero_point);
-        let range = match self.finish.post_ops[..] {
-            [PostOp::MulChannel, PostOp::Quantize { .. }] => range,
-            [PostOp::MulChannel, PostOp::Activation(Activation::Relu), PostOp::Quantize { .. }] => {
-                range.without_negative()
-            }
-            _ => return None,
-        };
-        let mut scale = [0.0; BLOCK];
-        scale[..self.channels.len()].copy_from_slice(&self.finish.channel.first()?[self.channels.clone()]);
-        Some((scale, range))
-    }
-
-    fn put<E: bytemuck::Pod>(&self, row: &[[E; BLOCK]], place: Place, out: Out<'_>) {
+    fn put<E: bytemuck::Pod>(&self, row: &[[E; BLOCK]], place: Place, out: Out<'_, u8>) {
         let size = size_of::<E>();
         let from: &[u8] = bytemuck::cast_slice(row.as_flattened());
         pieces(self.view, place, row.len(), |pixel, lane, elements| {
             let first = (pixel * BLOCK + lane) * size;
             let from = &from[first..first + elements.len() * size];
             // SAFETY: pixels and channels of this row, which one task has; the reference ends here.
-            unsafe { out.at(elements.start * size..elements.end * size) }.copy_from_slice(from);
+            unsafe { out.pixels(elements.start * size, from.len()) }.copy_from_slice(from);
         });
     }
 
     fn read_residual(&self, bytes: &[u8], place: Place, to: &mut [[f32; BLOCK]]) {
         let pixels = to.len();
         let to = to.as_flattened_mut();
-        let (dtype, scale, zero_point) = self
-            .finish
-            .post_ops
-            .iter()
-            .find_map(|op| match *op {
-                PostOp::QuantizedResidual { dtype, scale, zero_point } => Some((dtype, scale, zero_point)),
-                _ => None,
-            })
-            .unwrap_or((DType::F32, 1.0, 0));
+        let (dtype, scale, zero_point) =
+            self.finish.post_ops.quantized_residual().unwrap_or((DType::F32, 1.0, 0));
         pieces(self.view, place, pixels, |pixel, lane, elements| {
             let to = &mut to[pixel * BLOCK + lane..][..elements.len()];
             match dtype {
@@ -181,24 +120,6 @@ impl Epilogue<'_> {
 
 /// Pixels of a row at most.
 pub(super) const ROW: usize = 64;
-
-/// Sums times the number of their channel.
-struct Scaled<'a> {
-    sums: &'a [[i32; BLOCK]],
-    scale: [f32; BLOCK],
-    numbers: &'a mut [[f32; BLOCK]],
-}
-
-impl Loop for Scaled<'_> {
-    type Out = ();
-    #[inline(always)]
-    fn run(self) {
-        for (to, sums) in self.numbers.iter_mut().zip(self.sums) {
-            *to = std::array::from_fn(|l| sums[l] as f32 * self.scale[l]);
-            simd::end_of_chunk();
-        }
-    }
-}
 
 struct ToF32<'a> {
     sums: &'a [i32],

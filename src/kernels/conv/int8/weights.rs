@@ -4,7 +4,7 @@ use super::plan::{BLOCK, Form, Int8Plan, QUAD, Unit};
 use crate::buffer::Buffer;
 use crate::error::Result;
 use crate::kernels::conv::phases::cube;
-use crate::kernels::conv::weights::PlainWeights;
+use crate::kernels::conv::weights::{PlainWeights, WeightStrides};
 
 impl Int8Plan {
     /// The weights as [`Form`] says, unit by unit, zeros where there are none, and behind them the sum of each output channel's: of
@@ -13,21 +13,12 @@ impl Int8Plan {
         let mut buffer = Buffer::zeroed(self.ordered_bytes())?;
         let (weights, sums) = buffer.as_bytes_mut().split_at_mut(self.weight_bytes);
         let sums: &mut [i32] = bytemuck::cast_slice_mut(sums);
-        let plain = w.tensor.data::<i8>();
-        let (channels, along) = w.strides.split_at(w.strides.len() - w.spatial);
-        let mut kernel = [0; 3];
-        kernel[3 - w.spatial..].copy_from_slice(along);
-        let [group, output, input] = match *channels {
-            [group, output, input] => [group, output, input],
-            [output, input] => [0, output, input],
-            _ => unreachable!("weights have two dimensions of channels, and one of groups or none"),
-        };
-        let (og, lists, lanes) = (self.g.o / self.g.groups, self.sum_lists(), self.blocks() * BLOCK);
-        let [_, kh, kw] = cube(&self.g.kernel, 1);
+        let (plain, strides) = (w.tensor.data::<i8>(), WeightStrides::of(w));
+        let of = (self.g.o / self.g.groups, cube(&self.g.kernel, 1));
+        let (lists, lanes) = (self.sum_lists(), self.blocks() * BLOCK);
         for unit in &self.units {
             self.for_each_weight(unit, |at, o, c, tap| {
-                let along = tap / (kh * kw) * kernel[0] + tap / kw % kh * kernel[1] + tap % kw * kernel[2];
-                let value = plain[o / og * group + o % og * output + c * input + along];
+                let value = plain[strides.offset(of, o, c, tap)];
                 weights[at] = value.cast_unsigned();
                 sums[tap % lists * lanes + o] += i32::from(value);
             });

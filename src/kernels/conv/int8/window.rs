@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::plan::{BLOCK, Form, Int8Plan, QUAD};
-use crate::kernels::conv::phases::{Axis, Phase};
+use super::plan::{BLOCK, Int8Plan, QUAD};
+use crate::kernels::conv::phases::{Phase, cube};
 use crate::kernels::lanes::{Lanes, RowIndex};
 
 /// Where a tile of the result begins, and how large it is. Positions are those of a phase.
@@ -40,20 +40,14 @@ pub(super) struct Pixels {
 }
 
 impl Window {
-    pub fn new(plan: &Int8Plan, phase: &Phase, form: &Form) -> Window {
+    pub fn new(plan: &Int8Plan, phase: &Phase) -> Window {
         let reach = [0, 1, 2].map(|a| phase.axes[a].reach());
         let is_inside = (0..3).all(|a| phase.axes[a].is_inside(plan.src.spatial[a]));
         let has_quads =
             plan.src.lanes == BLOCK || plan.src.lanes == plan.g.c && plan.g.c.is_multiple_of(QUAD);
-        let in_place = is_inside && has_quads && *form != Form::Own && plan.flip() == 0;
-        let [low, span, step] = [0, 1, 2].map(|what| {
-            [0, 1, 2].map(|a| match what {
-                0 => reach[a].0,
-                1 => reach[a].1 as isize,
-                _ => phase.axes[a].step as isize,
-            })
-        });
-        Window { in_place, low, span: span.map(|s| s as usize), step: step.map(|s| s as usize) }
+        let in_place = is_inside && has_quads && !plan.is_depthwise() && plan.flip() == 0;
+        let step = [0, 1, 2].map(|a| phase.axes[a].step);
+        Window { in_place, low: reach.map(|(low, _)| low), span: reach.map(|(_, span)| span), step }
     }
 
     /// **Bytes** of a copy of so many planes for a tile of this size.
@@ -84,7 +78,7 @@ impl Window {
                 (depth * height * row, height * row, row, BLOCK)
             }
         };
-        let [_, kh, kw] = crate::kernels::conv::phases::cube(&plan.g.kernel, 1);
+        let [_, kh, kw] = cube(&plan.g.kernel, 1);
         let mut taps = Vec::with_capacity(plan.taps());
         for z in &phase.axes[0].taps {
             for y in &phase.axes[1].taps {
@@ -171,9 +165,4 @@ fn copy_row(from: &Lanes, src: &[u8], row: RowIndex, x: usize, channels: Range<u
         lane += count;
         c += count;
     }
-}
-
-/// The position of an output of a phase in the result.
-pub(super) fn output(axis: &Axis, i: usize) -> usize {
-    axis.out_start + i * axis.out_step
 }

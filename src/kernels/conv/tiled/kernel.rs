@@ -22,33 +22,33 @@ pub(crate) struct Run {
     pub to: usize,
 }
 
-/// The result, for tiles that each write their own pixels.
+/// The result, for tasks that each write their own elements.
 #[derive(Clone, Copy)]
-pub(crate) struct Out<'a> {
-    data: SyncPtr<f32>,
+pub(crate) struct Out<'a, E = f32> {
+    data: SyncPtr<E>,
     len: usize,
-    lifetime: PhantomData<&'a mut [f32]>,
+    lifetime: PhantomData<&'a mut [E]>,
 }
 
-impl<'a> Out<'a> {
-    pub fn new(dst: &'a mut [f32]) -> Out<'a> {
+impl<'a, E> Out<'a, E> {
+    pub fn new(dst: &'a mut [E]) -> Out<'a, E> {
         Out { len: dst.len(), data: SyncPtr::new(dst), lifetime: PhantomData }
     }
 
     /// # Safety
     /// No other thread reads or writes these elements, and the caller holds no other reference to them.
     #[inline(always)]
-    pub unsafe fn pixel<const B: usize>(&self, at: usize) -> &'a mut [f32; B] {
+    pub unsafe fn pixel<const B: usize>(&self, at: usize) -> &'a mut [E; B] {
         assert!(at < self.len && B <= self.len - at);
         // SAFETY: inside the slice that `data` was made from, by the assert; alone, by the caller's promise.
-        unsafe { &mut *self.data.get().add(at).cast::<[f32; B]>() }
+        unsafe { &mut *self.data.get().add(at).cast::<[E; B]>() }
     }
 
-    /// Pixels that lie together.
+    /// Elements that follow each other.
     ///
     /// # Safety
     /// As of [`pixel`](Self::pixel).
-    pub unsafe fn pixels(&self, at: usize, len: usize) -> &'a mut [f32] {
+    pub unsafe fn pixels(&self, at: usize, len: usize) -> &'a mut [E] {
         assert!(at <= self.len && len <= self.len - at);
         // SAFETY: inside the slice that `data` was made from, by the assert; alone, by the caller's promise.
         unsafe { std::slice::from_raw_parts_mut(self.data.get().add(at), len) }

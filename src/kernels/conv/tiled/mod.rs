@@ -30,7 +30,7 @@ use crate::buffer::Buffer;
 use crate::elementwise;
 use crate::error::{Error, Result};
 use crate::kernels::conv::epilogue::Finish;
-use crate::kernels::conv::phases::{Axis, Phase};
+use crate::kernels::conv::phases::Phase;
 use crate::kernels::lanes::RowIndex;
 use crate::machine::{Caches, machine};
 use crate::memory::try_filled;
@@ -281,10 +281,7 @@ impl<'a> Cut<'a> {
 
     /// Where the tile lies in the result.
     fn grid(&self, plan: &TiledPlan, position: &TilePosition, block: usize) -> TileGrid {
-        let at = |a: usize| {
-            let axis: &Axis = &self.phase.axes[a];
-            axis.out_start + position.first[a] * axis.out_step
-        };
+        let at = |a: usize| self.phase.axes[a].output(position.first[a]);
         let dst = &plan.dst;
         TileGrid {
             at: dst.offset(RowIndex { n: position.n, block, d: at(0), h: at(1) }) + at(2) * plan.block,

@@ -5,38 +5,22 @@ use std::ops::Range;
 use crate::buffer::Buffer;
 use crate::error::Result;
 use crate::kernels::conv::tiled::plan::{BlockForm, TiledPlan};
-use crate::kernels::conv::weights::PlainWeights;
+use crate::kernels::conv::weights::{PlainWeights, WeightStrides};
 use crate::threads::{SyncPtr, parallel_for};
 
-/// Plain weights: the strides of group, output channel of the group, input channel of the group, and the kernel's
-/// axes, in elements.
+/// Plain weights and where each of them is.
 pub(crate) struct Plain<'a> {
     data: &'a [f32],
-    group: usize,
-    o: usize,
-    c: usize,
-    kernel: [usize; 3],
+    strides: WeightStrides,
 }
 
 impl<'a> Plain<'a> {
     pub(crate) fn of(w: &PlainWeights<'a>) -> Plain<'a> {
-        let data = w.tensor.data::<f32>();
-        let (channels, along) = w.strides.split_at(w.strides.len() - w.spatial);
-        let mut kernel = [0; 3];
-        kernel[3 - w.spatial..].copy_from_slice(along);
-        let [group, o, c] = match *channels {
-            [group, o, c] => [group, o, c],
-            [o, c] => [0, o, c],
-            _ => unreachable!("weights have two dimensions of channels, and one of groups or none"),
-        };
-        Plain { data, group, o, c, kernel }
+        Plain { data: w.tensor.data::<f32>(), strides: WeightStrides::of(w) }
     }
 
     fn offset(&self, plan: &TiledPlan, o: usize, c: usize, tap: usize) -> usize {
-        let [_, kh, kw] = plan.kernel;
-        let [d, h, w] = [tap / (kh * kw), tap / kw % kh, tap % kw];
-        let along = d * self.kernel[0] + h * self.kernel[1] + w * self.kernel[2];
-        o / plan.og * self.group + o % plan.og * self.o + c * self.c + along
+        self.strides.offset((plan.og, plan.kernel), o, c, tap)
     }
 }
 
