@@ -57,6 +57,19 @@ def test_operators_without_an_op_are_told_numpy(function):
         assert "`x.to_strided().numpy()`" in refused(lambda: function(left, right)).remedy
 
 
+@pytest.mark.parametrize("name", ["relu", "relu_", "mul", "mul_", "softmax"])
+def test_methods_of_other_packages_are_told_the_op(name):
+    assert not hasattr(T, name)
+    with pytest.raises(bt.UnsupportedOp, match=re.escape(f"`{name}`: a blocktensor.Tensor has none")) as e:
+        getattr(T, name)
+    assert isinstance(e.value, AttributeError) and e.value.op == name.rstrip("_")
+    assert f"call `blocktensor.ops.{name.rstrip('_')}(x, ...)`" in e.value.remedy
+    # What nobody has is Python's own error.
+    with pytest.raises(AttributeError, match="a blocktensor.Tensor has no attribute `relux`") as plain:
+        T.relux  # noqa: B018
+    assert not isinstance(plain.value, bt.UnsupportedOp)
+
+
 def test_operators_of_one_tensor():
     for function in [operator.neg, abs]:
         np.testing.assert_array_equal(followed(refused(lambda: function(T)).remedy, x=T), function(T.numpy()))

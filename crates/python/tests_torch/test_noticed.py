@@ -137,6 +137,60 @@ def test_errors_of_linear_algebra_that_a_model_catches_are_refused(function, par
         converted(function, partial=partial)
 
 
+POSITIVE = torch.eye(8).expand(1, 4, 8, 8) * 2
+
+
+def bare(x):
+    try:
+        return torch.inverse(x) * 1
+    except:  # noqa: E722
+        return x * 1
+
+
+def one_of_several(x):
+    try:
+        return torch.linalg.solve(x, x) * 1
+    except (KeyError, RuntimeError):
+        return x * 1
+
+
+def without_one(x):
+    with contextlib.suppress(RuntimeError):
+        return torch.linalg.inv(x) * 1
+    return x * 1
+
+
+@pytest.mark.parametrize("partial", [False, True])
+@pytest.mark.parametrize("function", [inverse, factor, bare, one_of_several, without_one])
+def test_errors_of_linear_algebra_that_later_data_raise_are_not_caught_unnoticed(function, partial):
+    with pytest.raises(bt.UnsupportedOp, match=f"`{function.__name__}` of `forward` catches LinAlgError of `aten.*a plan has no `except`"):
+        converted(function, POSITIVE, partial=partial)
+
+
+def test_other_errors_around_linear_algebra_are_taken():
+    def forward(x):
+        try:
+            if x.ndim != 4:
+                raise RuntimeError("four axes")
+            with torch.no_grad():
+                x = torch.linalg.inv(x)
+        except (KeyError, ValueError):
+            return x
+        finally:
+            len("done")
+        return x * 2
+
+    def with_numbers(x):
+        try:
+            made, info = torch.linalg.inv_ex(x)
+        except RuntimeError:
+            return x
+        return torch.where(info[..., None, None] == 0, made, x)
+
+    for function in (forward, with_numbers):
+        equal(converted(function, POSITIVE, partial=True)(POSITIVE), function(POSITIVE))
+
+
 def test_errors_that_a_run_raises_too_are_taken():
     def forward(s, x):
         try:

@@ -1,5 +1,6 @@
-"""Python's operators and numpy's functions on tensors: errors that name this package's calls."""
+"""Python's operators, numpy's functions and PyTorch's methods on tensors: errors that name this package's calls."""
 
+import sys
 from collections.abc import Callable
 from numbers import Number
 from typing import Any
@@ -41,6 +42,10 @@ _NO_OP = "no op is for it: compute it with numpy on `x.to_strided().numpy()`, an
 
 class UnsupportedOperator(UnsupportedOp, TypeError):
     """An operator or a function of numpy that tensors do not have."""
+
+
+class UnsupportedAttribute(UnsupportedOp, AttributeError):
+    """An attribute of a tensor of another package that this one's have not."""
 
 
 def _kind(x: Any) -> str:
@@ -148,8 +153,26 @@ def _function_of_numpy(self: Tensor, function: Any, method: str, *inputs: Any, *
     raise _refused(f"numpy.{called}", [self], "functions of numpy take arrays", remedy)
 
 
+def _attribute(self: Tensor, name: str) -> Any:
+    """What is asked of a tensor that it has not: ops are no methods, and what PyTorch has is the eager tensor's."""
+    plain, remedies = name.rstrip("_"), []
+    if not name.startswith("_"):
+        eager = sys.modules.get("blocktensor.torch")
+        if eager is not None and hasattr(sys.modules["torch"].Tensor, name):
+            remedies.append(f"for a `blocktensor.torch.EagerTensor` `y` write `y.{name}` in place of `y.data.{name}`")
+        if plain in ops.__all__:
+            remedies.append(f"call `blocktensor.ops.{plain}(x, ...)`")
+    if not remedies:
+        raise AttributeError(f"a blocktensor.Tensor has no attribute `{name}`", name=name, obj=self)
+    remedy = ", or ".join(reversed(remedies))
+    error = UnsupportedAttribute(f"attribute `{name}`: a blocktensor.Tensor has none; {remedy}")
+    error.op, error.operands, error.remedy = plain, [_kind(self)], remedy
+    raise error
+
+
 def install() -> None:
-    """Gives tensors the operators, all of which are errors."""
+    """Gives tensors the operators and methods of other packages, all of which are errors."""
+    setattr(Tensor, "__getattr__", _attribute)
     for name in _BINARY:
         setattr(Tensor, f"__{name}__", _forward(name))
         setattr(Tensor, f"__r{name}__", _reflected(name))

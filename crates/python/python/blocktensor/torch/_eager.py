@@ -12,6 +12,7 @@ from .. import _native
 from .._compare import as_real
 from .._errors import Error, InvalidArgument, KeyMismatch, OpaqueLayoutError, UnsupportedOp
 from .._native import Tensor
+from .._operators import UnsupportedAttribute
 from ._answers import FLOATS, Answers
 from ._calls import call
 from ._export import error
@@ -44,10 +45,6 @@ _IN_PLACE: dict[Any, str] = {
 }
 
 _OUT_OF_PLACE, _INPLACE = {"inplace": False}, {"inplace": True}
-
-
-class UnsupportedAttribute(UnsupportedOp, AttributeError):
-    """An attribute of `torch.Tensor` that an eager tensor does not have."""
 
 
 class EagerTensor(Answers):

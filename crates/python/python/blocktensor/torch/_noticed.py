@@ -1,6 +1,7 @@
 """What a model's code notices of a trace, and no graph shows: errors that only a trace raises, and text that is made of its stand-ins."""
 
 import builtins
+import dis
 import sys
 import threading
 from collections.abc import Callable
@@ -51,8 +52,9 @@ class Errors:
 
     def __init__(self) -> None:
         self.places: dict[Place, BaseException] = {}
-        #: Whether code that ran names PyTorch's error of linear algebra.
-        self.names_linalg = False
+        #: Code that ran, and that catches PyTorch's error of linear algebra where it is raised.
+        self.catch_linalg: list[CodeType] = []
+        self._seen: set[CodeType] = set()
 
     def __enter__(self) -> "Errors":
         # A debugger goes on.
@@ -78,7 +80,10 @@ class Errors:
         other = self._before(frame, event, arg) if self._before is not None else None
         if not _is_of_a_model(frame):
             return other
-        self.names_linalg |= "LinAlgError" in frame.f_code.co_names
+        if frame.f_code not in self._seen:
+            self._seen.add(frame.f_code)
+            if _catches(frame, torch.linalg.LinAlgError):
+                self.catch_linalg.append(frame.f_code)
         if other is None:
             frame.f_trace_lines = False
 
@@ -112,9 +117,43 @@ def check_caught(traced: Errors, known: set[Place], last: set[Place], raised: Ba
 
 
 def check_linalg(traced: Errors, calls: list[str]) -> None:
-    """Refuses a model that catches PyTorch's error of linear algebra around such calls."""
-    if traced.names_linalg and calls:
-        raise _depends_on_data(f"`forward` catches LinAlgError of `{calls[0]}`, which depends on data")
+    """Refuses a model that catches PyTorch's error of linear algebra, if it makes such calls."""
+    for code in traced.catch_linalg if calls else ():
+        raise _depends_on_data(f"`{code.co_qualname}` of `forward` catches LinAlgError of `{calls[0]}`, which depends on data")
+
+
+def raises_linalg(called: str) -> bool:
+    """Whether a call of PyTorch, by its name in aten, raises `LinAlgError` for some data."""
+    name = called.removeprefix("aten.").split(".")[0]
+    return name.startswith(("linalg_", "inverse")) and not name.endswith("_ex")
+
+
+def _catches(frame: FrameType, kind: type[BaseException]) -> bool:
+    """Whether the frame's code has an `except` for this kind. What it names by a local variable counts as one."""
+    code, found, before = frame.f_code, [], ""
+    if "suppress" in code.co_names:
+        return True
+    for step in dis.get_instructions(code):
+        op, name = step.opname, str(step.argval)
+        if op in ("LOAD_GLOBAL", "LOAD_NAME"):
+            found.append(frame.f_globals.get(name, vars(builtins).get(name)))
+        elif op == "LOAD_ATTR" and found:
+            found[-1] = getattr(found[-1], name, None)
+        elif op.startswith("LOAD_"):
+            found.append(kind)
+        elif op == "CHECK_EXC_MATCH" and any(_is_above(one, kind) for one in found):
+            return True
+        elif op == "POP_TOP" and before == "PUSH_EXC_INFO":
+            # A bare `except`.
+            return True
+        elif op != "BUILD_TUPLE":
+            found = []
+        before = op
+    return False
+
+
+def _is_above(x: Any, kind: type[BaseException]) -> bool:
+    return any(_is_above(one, kind) for one in x) if isinstance(x, tuple) else isinstance(x, type) and issubclass(kind, x)
 
 
 def _depends_on_data(text: str) -> Exception:

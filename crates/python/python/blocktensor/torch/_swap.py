@@ -2,6 +2,7 @@
 
 import copy
 import copyreg
+import inspect
 from collections.abc import Iterable
 from typing import Any
 
@@ -220,6 +221,36 @@ class _After:
         return x
 
 
+class _Masks:
+    """Runs before a module of PyTorch that takes masks: its own code reads them as PyTorch's tensors, sharing their memory."""
+
+    def __init__(self, parameters: list[str]) -> None:
+        self.parameters = parameters
+
+    def __call__(self, module: torch.nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        given = [(name, self._mask(name, x)) for name, x in zip(self.parameters, args, strict=False)]
+        return (*(x for _, x in given), *args[len(given) :]), {name: self._mask(name, x) for name, x in named.items()}
+
+    @staticmethod
+    def _mask(name: str, x: Any) -> Any:
+        if not name.endswith("mask") or type(x) is not EagerTensor:
+            return x
+        if x.data.is_blocked:
+            text = f"argument `{name}`: got {described(x)}, but PyTorch's code reads it, which needs a strided one"
+            raise error(UnsupportedOp, text, "pass `x.to_strided()`", op="multi_head_attention_forward")
+        # A mask of this package is u8.
+        return x.torch() != 0 if x.dtype == torch.uint8 else x.torch()
+
+
+def _mask_parameters(module: torch.nn.Module) -> list[str]:
+    """The parameters of a forward that PyTorch wrote, if it takes masks."""
+    forward = type(module).forward
+    if not getattr(forward, "__module__", "").startswith("torch.nn.modules."):
+        return []
+    names = list(inspect.signature(forward).parameters)[1:]
+    return names if any(name.endswith("mask") for name in names) else []
+
+
 def swap(model: torch.nn.Module, *, to_strided: Iterable[str] = ()) -> torch.nn.Module:
     """A copy of the model whose convolutions pack their weights, for `EagerTensor`s. All weights are shared with the model.
 
@@ -343,6 +374,9 @@ def _swapped(
         for key in ("_parameters", "_buffers"):
             swapped.__dict__[key] = SharedNames(vars(model)[key])
         limit(swapped)
+        parameters = _mask_parameters(model)
+        if parameters:
+            swapped.register_forward_pre_hook(_Masks(parameters), with_kwargs=True)
         # Past the class's `__setattr__`, which may forward to the model.
         swapped.__dict__["_modules"] = {
             child: module if module is None or child == "parametrizations" else _swapped(module, prefix + child, to_strided, made)

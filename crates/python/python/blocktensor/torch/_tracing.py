@@ -19,7 +19,7 @@ from .._errors import Error, InvalidArgument, UnsupportedOp
 from ._attributes import SETTINGS, Attributes, Generators, attributes_of
 from ._copies import state_error, with_own_tensors, with_shared_tensors
 from ._inputs import elsewhere, in_f32
-from ._noticed import Errors, Place, Texts, check_caught, check_linalg
+from ._noticed import Errors, Place, Texts, check_caught, check_linalg, raises_linalg
 from ._options import autocast_text, check_module
 from ._outside import Outside
 from ._sharing import is_swapped
@@ -59,7 +59,7 @@ def trace(
         with Errors() as errors, Texts() as texts:
             exported = _exported(traced, arguments, lambda e: check_caught(errors, caught, caught_later, e))
         check_caught(errors, caught, caught_later)
-        check_linalg(errors, [str(x.target) for x in exported.graph.nodes if "linalg" in str(x.target)])
+        check_linalg(errors, [str(x.target) for x in exported.graph.nodes if raises_linalg(str(x.target))])
         texts.check()
         _check_generators(generators.used())
         if kept.changed():
