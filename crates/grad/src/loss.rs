@@ -6,7 +6,9 @@ use blocktensor::dispatch::schema::{data, plain};
 use blocktensor::dispatch::{
     self, Args, Backward, DispatchKey, Gradients, Kernel, KernelResult, Op, Results, Schema, register_backend,
 };
-use blocktensor::{BoundOp, Complaint, DType, Error, FormatRule, Result, StridedTensor, elementwise};
+use blocktensor::{
+    BoundOp, Complaint, DType, Error, FormatRule, MemoryFormat, Result, StridedTensor, elementwise,
+};
 
 use crate::{Tape, Var};
 
@@ -47,13 +49,17 @@ fn loss(name: &str) -> Result<&'static Op> {
     dispatch::op(name).ok_or_else(|| failed(format!("`{name}`")))
 }
 
-/// The mean over rows of `log(sum over classes of exp(x)) - x[target]`, as `torch.nn.functional.cross_entropy` with class indices.
+/// The mean over images and pixels of `log(sum over classes of exp(x)) - x[target]`, as `torch.nn.functional.cross_entropy` with class
+/// indices.
 ///
 /// # Shapes
-/// `x` [N, C] of logits, `target` `[N]`; the result has no dimensions. Without rows it is NaN.
+/// `x` [N, C, ...] of logits, `target` [N, ...]; the result has no dimensions. Without rows or pixels it is NaN.
 ///
 /// # Dtypes
 /// `x` f32, `target` s32; computed in f64 and rounded once.
+///
+/// # Layouts
+/// Strided: any strides; the gradient has those of `x`.
 ///
 /// # Errors
 /// `ShapeMismatch`, `DTypeMismatch`; `InvalidArgument` for a class that is not there; `UnsupportedOp` on blocked tensors.
@@ -81,24 +87,53 @@ fn complaint(args: &Args<'_>, name: &'static str, got: String, rule: String, rem
     Complaint::new(args.op(), name, got, rule, remedy)
 }
 
-/// Logits, the number of classes, and the class of each row, checked.
-fn rows(args: &Args<'_>) -> Result<(Vec<f32>, usize, Vec<usize>)> {
-    let (x, target) = (args.strided(0)?, args.strided(1)?);
-    if x.rank() != 2 || target.dims() != &x.dims()[..1] {
-        let got = format!("x {:?} and target {:?}", x.dims(), target.dims());
-        let rule = "x is [N, C], and target [N]".to_string();
-        return Err(Error::ShapeMismatch(complaint(args, "target", got, rule, "flatten x")));
-    }
-    let c = x.dims()[1];
-    let class = |v: i32| usize::try_from(v).ok().filter(|&v| v < c);
-    let classes = target.to_vec::<i32>()?;
-    match classes.iter().position(|&v| class(v).is_none()) {
-        None => Ok((x.to_vec()?, c, classes.iter().filter_map(|&v| class(v)).collect())),
-        Some(at) => {
-            let got = format!("{} at row {at}", classes[at]);
-            let rule = format!("classes are 0 to {}", c.saturating_sub(1));
-            Err(Error::InvalidArgument(complaint(args, "target", got, rule, "pass indices of classes")))
+/// Logits in row-major order, and the class of each pixel, checked.
+struct Logits {
+    values: Vec<f32>,
+    classes: Vec<usize>,
+    c: usize,
+    /// Pixels of an image: the distance of its classes in `values`.
+    pixels: usize,
+}
+
+impl Logits {
+    fn of(args: &Args<'_>) -> Result<Logits> {
+        let (x, target) = (args.strided(0)?, args.strided(1)?);
+        let fits = x.rank() >= 2
+            && target.rank() + 1 == x.rank()
+            && target.dims()[0] == x.dims()[0]
+            && target.dims()[1..] == x.dims()[2..];
+        if !fits {
+            let got = format!("x {:?} and target {:?}", x.dims(), target.dims());
+            let rule = "x is [N, C, ...], and target [N, ...]".to_string();
+            let remedy = "reshape the target to the sizes of x without its channels";
+            return Err(Error::ShapeMismatch(complaint(args, "target", got, rule, remedy)));
         }
+        let (c, pixels) = (x.dims()[1], x.dims()[2..].iter().product());
+        let class = |v: i32| usize::try_from(v).ok().filter(|&v| v < c);
+        let classes = target.to_vec::<i32>()?;
+        if let Some(at) = classes.iter().position(|&v| class(v).is_none()) {
+            let got = format!("{} at element {at}", classes[at]);
+            let rule = format!("classes are 0 to {}", c.saturating_sub(1));
+            let remedy = "pass indices of classes";
+            return Err(Error::InvalidArgument(complaint(args, "target", got, rule, remedy)));
+        }
+        let classes = classes.iter().filter_map(|&v| class(v)).collect();
+        Ok(Logits { values: x.to_vec()?, classes, c, pixels })
+    }
+
+    /// The class of each pixel of all images, and where its logits are.
+    fn rows(&self) -> impl Iterator<Item = (usize, impl Iterator<Item = usize> + Clone)> {
+        self.classes.iter().enumerate().map(move |(i, &class)| {
+            let first = i / self.pixels * self.c * self.pixels + i % self.pixels;
+            (class, (0..self.c).map(move |c| first + c * self.pixels))
+        })
+    }
+
+    /// Reads the logits at these places into `row`.
+    fn read(&self, at: impl Iterator<Item = usize>, row: &mut Vec<f32>) {
+        row.clear();
+        row.extend(at.map(|at| self.values[at]));
     }
 }
 
@@ -119,24 +154,35 @@ fn write(args: &Args<'_>, results: &mut Results<'_>, value: impl FnOnce() -> Res
 
 fn run_cross_entropy(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     write(args, results, || {
-        let (x, c, classes) = rows(args)?;
-        let each = x.chunks(c.max(1)).zip(&classes);
-        let sum: f64 = each.map(|(row, &class)| softmax(row).1 - f64::from(row[class])).sum();
-        Ok(sum / classes.len() as f64)
+        let x = Logits::of(args)?;
+        let (mut row, mut sum) = (Vec::new(), 0.0);
+        for (class, at) in x.rows() {
+            x.read(at, &mut row);
+            sum += softmax(&row).1 - f64::from(row[class]);
+        }
+        Ok(sum / x.classes.len() as f64)
     })
 }
 
-/// `(softmax(x) - 1 at the target) / N`.
+/// `(softmax(x) - 1 at the target) / count`.
 fn cross_entropy_gradient(call: &Backward<'_>) -> Result<Gradients> {
-    let (x, c, classes) = rows(&call.args)?;
-    let scale = scale(call)? / classes.len() as f64;
-    let mut made = Vec::with_capacity(x.len());
-    for (row, &class) in x.chunks(c.max(1)).zip(&classes) {
-        let of = |(i, p): (usize, &f64)| ((p - f64::from(u8::from(i == class))) * scale) as f32;
-        made.extend(softmax(row).0.iter().enumerate().map(of));
+    let x = Logits::of(&call.args)?;
+    let scale = scale(call)? / x.classes.len() as f64;
+    let (mut row, mut made) = (Vec::new(), vec![0f32; x.values.len()]);
+    for (class, at) in x.rows() {
+        x.read(at.clone(), &mut row);
+        for ((i, p), at) in softmax(&row).0.iter().enumerate().zip(at) {
+            made[at] = ((p - f64::from(u8::from(i == class))) * scale) as f32;
+        }
     }
-    let made = StridedTensor::from_slice(&made, call.args.strided(0)?.dims())?;
-    Ok(vec![call.wants(0).then(|| made.into())])
+    let of = call.args.strided(0)?;
+    let made = StridedTensor::from_slice(&made, of.dims())?;
+    if !of.is_non_overlapping_and_dense() || of.is_contiguous(MemoryFormat::Contiguous) {
+        return Ok(vec![call.wants(0).then(|| made.into())]);
+    }
+    let mut as_x = of.empty_like(MemoryFormat::Preserve)?;
+    elementwise::copy_into(call.args.op(), &mut as_x, &made)?;
+    Ok(vec![call.wants(0).then(|| as_x.into())])
 }
 
 /// The gradient of the loss, a number.

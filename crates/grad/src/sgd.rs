@@ -29,6 +29,23 @@ impl Sgd {
         Sgd { weight_decay, ..self }
     }
 
+    /// The velocity `v` of the weights of this number, for saving. `None` before their first step.
+    pub fn velocity(&self, number: usize) -> Option<&Tensor> {
+        self.velocities.get(number)?.as_ref()
+    }
+
+    /// Puts a saved velocity back: the next [`step`](Self::step) goes on from it.
+    pub fn set_velocity(&mut self, number: usize, velocity: Tensor) {
+        *self.slot(number) = Some(velocity);
+    }
+
+    fn slot(&mut self, number: usize) -> &mut Option<Tensor> {
+        if self.velocities.len() <= number {
+            self.velocities.resize(number + 1, None);
+        }
+        &mut self.velocities[number]
+    }
+
     /// The weights after a step. Weights are told from each other by `number`.
     ///
     /// # Errors
@@ -39,15 +56,12 @@ impl Sgd {
             0.0 => gradient.clone(),
             decay => ops::add(gradient, &ops::mul_scalar(weights, decay)?)?,
         };
-        if self.velocities.len() <= number {
-            self.velocities.resize(number + 1, None);
-        }
-        let velocity = match self.velocities[number].take() {
+        let velocity = match self.slot(number).take() {
             Some(before) => ops::add(&ops::mul_scalar(&before, self.momentum)?, &decayed)?,
             None => decayed,
         };
         let next = ops::sub(weights, &ops::mul_scalar(&velocity, self.rate)?)?;
-        self.velocities[number] = Some(velocity);
+        *self.slot(number) = Some(velocity);
         Ok(next)
     }
 }

@@ -39,46 +39,65 @@ fn op(name: &str, inputs: &[&str]) -> BoundOp {
     BoundOp::new(name, inputs, &[]).unwrap()
 }
 
+/// Compares a loss of `x`, and its gradient, with a definition in f64.
+fn compare_loss(
+    x: StridedTensor,
+    definition: impl Fn(&[f64]) -> f64,
+    call: impl Fn(&mut Tape, &Var) -> blocktensor::Result<Var>,
+) {
+    let recording = record(|tape| {
+        let x = tape.variable(x.clone().into());
+        Ok((call(tape, &x)?, x))
+    });
+    let recording = recording.unwrap();
+    let (loss, var) = recording.value().clone();
+    let wide: Vec<f64> = x.to_vec::<f32>().unwrap().iter().map(|&v| v.into()).collect();
+    assert!((f64::from(plain(loss.tensor())[0]) - definition(&wide)).abs() < 1e-6);
+    let (gradients, book) = ledger::record(|| recording.backward(&loss).unwrap());
+    assert!(book.reorders.is_empty(), "{book}");
+    let Some(Tensor::Strided(gradient)) = gradients.of(&var) else { panic!("strided, as x is") };
+    assert_eq!(gradient.strides(), x.strides());
+    for (i, got) in gradient.to_vec::<f32>().unwrap().into_iter().enumerate() {
+        let (mut above, mut below) = (wide.clone(), wide.clone());
+        above[i] += 1e-6;
+        below[i] -= 1e-6;
+        let want = (definition(&above) - definition(&below)) / 2e-6;
+        assert!((f64::from(got) - want).abs() < 1e-7, "{i}: {got} for {want}");
+    }
+}
+
 #[test]
 fn losses_agree_with_finite_differences() {
-    let (n, c) = (5, 7);
-    let (x, t) = (reals(1, n * c), reals(2, n * c));
-    let classes = [3, 0, 6, 2, 2];
-    let cross = |x: &[f64]| -> f64 {
-        let row =
-            |(row, class): (&[f64], &usize)| row.iter().map(|v| v.exp()).sum::<f64>().ln() - row[*class];
-        x.chunks(c).zip(&classes).map(row).sum::<f64>() / n as f64
-    };
-    let mse = |x: &[f64]| -> f64 {
-        x.iter().zip(&t).map(|(x, t)| (x - f64::from(*t)).powi(2)).sum::<f64>() / (n * c) as f64
-    };
-    for is_cross in [true, false] {
-        let recording = record(|tape| {
-            let x = tape.variable(strided(&x, &[n, c]).into());
-            let loss = if is_cross {
-                let of: Vec<i32> = classes.iter().map(|&v| v as i32).collect();
-                let target = tape.constant(StridedTensor::from_slice(&of, &[n])?.into());
-                cross_entropy(tape, &x, &target)?
-            } else {
-                let target = tape.constant(strided(&t, &[n, c]).into());
-                mse_loss(tape, &x, &target)?
+    let shapes: [(&[usize], MemoryFormat); 4] = [
+        (&[5, 7], MemoryFormat::Contiguous),
+        (&[2, 4, 3], MemoryFormat::Contiguous),
+        (&[2, 3, 2, 3], MemoryFormat::Contiguous),
+        (&[2, 3, 2, 3], MemoryFormat::ChannelsLast),
+    ];
+    for (dims, format) in shapes {
+        let (n, c, pixels) = (dims[0], dims[1], dims[2..].iter().product::<usize>());
+        let x = strided(&reals(1, n * c * pixels), dims).contiguous(format).unwrap();
+        let classes: Vec<usize> = (0..n * pixels).map(|i| (i * 5 + i / 3) % c).collect();
+        let cross = |x: &[f64]| -> f64 {
+            let pixel = |(i, &class): (usize, &usize)| {
+                let logit = |k: usize| x[(i / pixels * c + k) * pixels + i % pixels];
+                (0..c).map(|k| logit(k).exp()).sum::<f64>().ln() - logit(class)
             };
-            Ok((x, loss))
-        })
-        .unwrap();
-        let f: &dyn Fn(&[f64]) -> f64 = if is_cross { &cross } else { &mse };
-        let (var, loss) = recording.value().clone();
-        let wide: Vec<f64> = x.iter().map(|&v| v.into()).collect();
-        assert!((f64::from(plain(loss.tensor())[0]) - f(&wide)).abs() < 1e-6);
-        let got = plain(recording.backward(&loss).unwrap().of(&var).unwrap());
-        for (i, got) in got.iter().enumerate() {
-            let (mut above, mut below) = (wide.clone(), wide.clone());
-            above[i] += 1e-6;
-            below[i] -= 1e-6;
-            let want = (f(&above) - f(&below)) / 2e-6;
-            assert!((f64::from(*got) - want).abs() < 1e-7, "{i}: {got} for {want}");
-        }
+            classes.iter().enumerate().map(pixel).sum::<f64>() / classes.len() as f64
+        };
+        let of: Vec<i32> = classes.iter().map(|&v| v as i32).collect();
+        let target = StridedTensor::from_slice(&of, &[&[n], &dims[2..]].concat()).unwrap();
+        compare_loss(x, cross, |tape, x| {
+            let target = tape.constant(target.clone().into());
+            cross_entropy(tape, x, &target)
+        });
     }
+    let (x, t) = (strided(&reals(1, 35), &[5, 7]), reals(2, 35));
+    let mse = |x: &[f64]| x.iter().zip(&t).map(|(x, t)| (x - f64::from(*t)).powi(2)).sum::<f64>() / 35.0;
+    compare_loss(x, mse, |tape, x| {
+        let target = tape.constant(strided(&t, &[5, 7]).into());
+        mse_loss(tape, x, &target)
+    });
 }
 
 #[test]
@@ -95,6 +114,7 @@ fn bad_classes_and_sizes_are_refused() {
         assert!(matches!(call(&[0, wrong], &[2]), Err(Error::InvalidArgument(_))));
     }
     assert!(matches!(call(&[0, 1, 2], &[3]), Err(Error::ShapeMismatch(_))));
+    assert!(matches!(call(&[0, 1], &[2, 1]), Err(Error::ShapeMismatch(_))));
     assert!(call(&[0, 2], &[2]).is_ok());
 }
 
@@ -272,6 +292,19 @@ fn a_small_cnn_trains_in_both_layouts_alike() {
         assert!((a - b).abs() <= 1e-4 * a.abs().max(1.0), "step {step}: {a} in NHWC, {b} in blocked layout");
     }
     assert!(nhwc[49] < 0.3 * nhwc[0], "{nhwc:?}");
+}
+
+#[test]
+fn a_saved_velocity_goes_on() {
+    let (w, g) = (Tensor::from(strided(&reals(1, 6), &[6])), Tensor::from(strided(&reals(2, 6), &[6])));
+    let new = || Sgd::new(0.1).momentum(0.9);
+    let (mut whole, mut second) = (new(), new());
+    assert!(whole.velocity(1).is_none());
+    let once = whole.step(1, &w, &g).unwrap();
+    second.set_velocity(1, whole.velocity(1).unwrap().clone());
+    let [a, b] = [whole, second].map(|mut sgd| plain(&sgd.step(1, &once, &g).unwrap()));
+    assert_eq!(a, b);
+    assert_ne!(a, plain(&new().step(1, &once, &g).unwrap()));
 }
 
 #[test]

@@ -1,0 +1,152 @@
+//! What the example promises, on small networks: bits that depend neither on threads nor on a stop between, equal losses in both formats,
+//! and few reorders.
+
+use blocktensor::ledger::{self, Cause, Ledger};
+use blocktensor::{StateDict, run_with_threads};
+use blocktensor_grad::Sgd;
+use blocktensor_train::data::{Data, Task};
+use blocktensor_train::model::{Format, Model};
+use blocktensor_train::net::Net;
+use blocktensor_train::step::{accuracy, prepare, step};
+
+// Channel tails on purpose.
+const NETS: [Net; 2] = [Net::ResNet18 { width: 5 }, Net::UNet { width: 5 }];
+const FORMATS: [Format; 2] = [Format::Blocked, Format::Nhwc];
+
+fn model(format: Format) -> Model {
+    Model::new(format, 3, sgd())
+}
+
+fn sgd() -> Sgd {
+    Sgd::new(0.02).momentum(0.9)
+}
+
+fn data(net: Net, format: Format) -> Data {
+    Data::new(net.task(), format, 3, 2, 4).unwrap()
+}
+
+/// The losses of steps up to `to`.
+fn train(net: Net, model: &mut Model, data: &Data, to: usize) -> Vec<u32> {
+    (model.steps..to).map(|_| step(net, model, data).unwrap().to_bits()).collect()
+}
+
+/// Weights, statistics and velocities, as a file has them.
+fn bits(model: &Model) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.safetensors");
+    model.save(&path).unwrap();
+    std::fs::read(path).unwrap()
+}
+
+#[test]
+fn the_bits_depend_neither_on_threads_nor_on_a_stop() {
+    for net in NETS {
+        for format in FORMATS {
+            let data = data(net, format);
+            let run = |threads| {
+                run_with_threads(threads, || {
+                    let mut model = model(format);
+                    let losses = train(net, &mut model, &data, 4);
+                    (losses, bits(&model), accuracy(net, &mut model, &data).unwrap())
+                })
+            };
+            let whole = run(1);
+            for threads in [2, 3] {
+                assert!(run(threads) == whole, "{net:?}, {format:?}: {threads} threads");
+            }
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("half.safetensors");
+            let mut first = model(format);
+            let mut losses = train(net, &mut first, &data, 2);
+            first.save(&path).unwrap();
+            let mut second = Model::resume(&path, format, sgd()).unwrap();
+            losses.extend(train(net, &mut second, &data, 4));
+            assert!(losses == whole.0 && bits(&second) == whole.1, "{net:?}, {format:?}: resumed");
+        }
+    }
+}
+
+#[test]
+fn losses_agree_and_reorders_are_few() {
+    for net in NETS {
+        let recorded = FORMATS.map(|format| {
+            let (data, mut model) = (data(net, format), model(format));
+            let mut losses = train(net, &mut model, &data, 1);
+            let (rest, book) = ledger::record(|| train(net, &mut model, &data, 2));
+            losses.extend(rest);
+            (losses.into_iter().map(f32::from_bits).collect::<Vec<f32>>(), book)
+        });
+        let [(blocked, book), (nhwc, plain)] = recorded;
+        for (a, b) in blocked.iter().zip(&nhwc) {
+            assert!((a - b).abs() <= 1e-4 * b.abs(), "{net:?}: {blocked:?} and {nhwc:?}");
+        }
+        let of = |book: &Ledger, cause| book.reorders.iter().filter(|r| r.cause == cause).count();
+        // The logits' way out and their gradient's way back.
+        assert_eq!(of(&book, Cause::Call), 2, "{book}");
+        // All convolutions of the network but the first, whose source is the image: once each.
+        let convolutions = match net {
+            Net::ResNet18 { .. } => 20,
+            _ => 12,
+        };
+        assert_eq!(of(&book, Cause::Packing), convolutions, "{book}");
+        assert_eq!(book.reorders.len(), 2 + convolutions, "{book}");
+        // In NHWC the same weights, and no activation.
+        assert!(
+            plain.reorders.iter().all(|r| r.cause == Cause::DenseCopy && r.op == "conv_transpose2d"),
+            "{plain}"
+        );
+        assert!(plain.reorders.len() <= convolutions, "{plain}");
+    }
+}
+
+#[test]
+fn evaluation_uses_the_running_statistics() {
+    let net = NETS[1];
+    let (data, mut model) = (data(net, Format::Blocked), model(Format::Blocked));
+    train(net, &mut model, &data, 3);
+    let (_folder, path) = saved(&model);
+    let dict = StateDict::read(path).unwrap();
+    for (of, start) in [("running_mean", 0.0), ("running_var", 1.0)] {
+        let statistics = dict.get(&format!("bottom.bn1.{of}")).unwrap().to_vec::<f32>().unwrap();
+        assert!(statistics.iter().all(|&v| v != start), "{of}: {statistics:?}");
+    }
+    let before = bits(&model);
+    let right = accuracy(net, &mut model, &data).unwrap();
+    assert!(bits(&model) == before, "evaluation changes nothing");
+    // Batches that are evaluated alone give the same classes: nothing depends on the others of a batch.
+    let alone = |i: usize| {
+        let one = Data { images: vec![data.images[i].clone()], classes: vec![data.classes[i].clone()] };
+        let (_folder, path) = saved(&model);
+        accuracy(net, &mut Model::resume(&path, Format::Blocked, sgd()).unwrap(), &one).unwrap()
+    };
+    assert_eq!(right, (alone(0) + alone(1)) / 2.0);
+}
+
+/// A model in a file; the folder is deleted when it is dropped.
+fn saved(model: &Model) -> (tempfile::TempDir, std::path::PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.safetensors");
+    model.save(&path).unwrap();
+    (folder, path)
+}
+
+#[test]
+fn a_file_of_another_network_is_refused() {
+    let data = data(NETS[0], Format::Nhwc);
+    let mut narrow = model(Format::Nhwc);
+    prepare(NETS[0], &mut narrow, &data).unwrap();
+    let (_folder, path) = saved(&narrow);
+    let mut wide = Model::resume(&path, Format::Nhwc, sgd()).unwrap();
+    let error = prepare(Net::ResNet18 { width: 6 }, &mut wide, &data).unwrap_err().to_string();
+    assert!(error.contains("conv1.weight") && error.contains("same network"), "{error}");
+}
+
+#[test]
+fn every_class_has_the_same_share_of_images() {
+    let data = Data::new(Task::Directions, Format::Nhwc, 5, 2, 16).unwrap();
+    let mut counts = [0; 8];
+    for class in data.classes.iter().flat_map(|t| t.to_vec::<i32>().unwrap()) {
+        counts[class as usize] += 1;
+    }
+    assert_eq!(counts, [4; 8]);
+}
