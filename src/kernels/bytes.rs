@@ -1,6 +1,7 @@
 //! Numbers as integers of 8 bits, which stand for them with a scale and a zero point: `scale * (integer - zero_point)`.
 
 use crate::dtype::DType;
+use crate::simd::bytes::{ByteVector, within};
 
 /// The integers of a quantised dtype, as distances from a zero point.
 #[derive(Clone, Copy, Debug)]
@@ -21,10 +22,7 @@ impl ByteRange {
     /// `x` within the range, plus [`ROUNDER`]. NaN is 0.
     #[inline(always)]
     fn shifted(self, x: f32) -> f32 {
-        let x = if x.is_nan() { 0.0 } else { x };
-        let x = if x > self.low { x } else { self.low };
-        let x = if x < self.high { x } else { self.high };
-        x + ROUNDER
+        within(x, self.low, self.high) + ROUNDER
     }
 
     /// The nearest distance that an integer has, ties to even. NaN is 0.
@@ -38,6 +36,22 @@ impl ByteRange {
     pub fn byte(self, x: f32) -> u8 {
         let distance = self.shifted(x).to_bits().wrapping_sub(ROUNDER.to_bits());
         distance.wrapping_add(self.zero_point.cast_unsigned()) as u8
+    }
+
+    /// [`round`](Self::round) of 16 numbers.
+    #[inline(always)]
+    pub fn round_all<V: ByteVector>(self, proof: V::Proof, x: V) -> V {
+        x.within(self.low, self.high)
+            .add(V::numbers(proof, &[ROUNDER; 16]))
+            .add(V::numbers(proof, &[-ROUNDER; 16]))
+    }
+
+    /// [`byte`](Self::byte) of 16 numbers.
+    #[inline(always)]
+    pub fn bytes<V: ByteVector>(self, proof: V::Proof, x: V) -> [u8; 16] {
+        let shifted = x.within(self.low, self.high).add(V::numbers(proof, &[ROUNDER; 16]));
+        let bits = ROUNDER.to_bits().cast_signed();
+        shifted.add_integer(self.zero_point.wrapping_sub(bits)).low_bytes()
     }
 }
 

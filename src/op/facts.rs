@@ -49,6 +49,8 @@ pub struct Facts {
     pub post_op: Option<PostOpWord>,
     /// Why the op has no gradient, if it can have none: a sentence that names the op as "it".
     pub without_gradient: Option<&'static str>,
+    /// Whether the op draws numbers: equal elements of an operand may become different ones.
+    pub draws: bool,
     /// Whether the result holds the same numbers in more memory, so that constants are better kept as the operand has them, for who can
     /// use that.
     pub inflates: bool,
@@ -64,6 +66,7 @@ impl Facts {
         multiply_adds: None,
         post_op: None,
         without_gradient: None,
+        draws: false,
         inflates: false,
     };
 }

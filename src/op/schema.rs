@@ -258,6 +258,12 @@ impl Schema {
         self
     }
 
+    /// The same schema of an op that draws numbers ([`Facts::draws`]).
+    pub const fn drawing(mut self) -> Schema {
+        self.facts.draws = true;
+        self
+    }
+
     /// The same schema of an op whose result takes more memory ([`Facts::inflates`]).
     pub const fn inflating(mut self) -> Schema {
         self.facts.inflates = true;

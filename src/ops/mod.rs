@@ -48,6 +48,7 @@ pub use norm::layer_norm::layer_norm;
 pub use norm::local_response_norm::{LocalResponseNorm, local_response_norm};
 pub use pointwise::binary::*;
 pub use pointwise::dropout::{dropout, feature_dropout};
+pub use pointwise::lookup::lookup;
 pub use pointwise::quantize::{dequantize, quantize};
 pub(crate) use pointwise::to_dtype::TO_DTYPE;
 pub use pointwise::to_dtype::to_dtype;
@@ -89,6 +90,7 @@ const ALL: &[&[&Op]] = &[
     conv::OPS,
     pointwise::dropout::OPS,
     pointwise::quantize::OPS,
+    pointwise::lookup::OPS,
     pointwise::to_dtype::OPS,
     shape::flip::OPS,
     norm::group_norm::OPS,

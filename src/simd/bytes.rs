@@ -19,6 +19,22 @@ pub(crate) trait ByteVector: Copy {
     fn pixels(proof: Self::Proof, x: &[u8; 64]) -> Self;
     /// Adds to each sum four products, of an unsigned byte of `src` and a signed byte of `weights`.
     fn add_products(self, src: Self, weights: Self) -> Self;
+    /// 16 bytes as integers of 32 bits.
+    fn widened(proof: Self::Proof, x: &[u8; 16], is_signed: bool) -> Self;
+    /// Adds to each integer of 32 bits; they wrap.
+    fn add_integer(self, more: i32) -> Self;
+    /// Integers of 32 bits as numbers of f32, the nearest.
+    fn to_f32(self) -> Self;
+    /// Numbers of f32.
+    fn numbers(proof: Self::Proof, x: &[f32; 16]) -> Self;
+    /// The sums of numbers.
+    fn add(self, other: Self) -> Self;
+    /// The products of numbers.
+    fn mul(self, other: Self) -> Self;
+    /// Numbers between two, with `low <= 0 <= high`. NaN is 0.
+    fn within(self, low: f32, high: f32) -> Self;
+    /// The lowest byte of each lane.
+    fn low_bytes(self) -> [u8; 16];
 }
 
 /// Work over byte vectors. `run`, and everything that it calls, is `#[inline(always)]`.
@@ -68,6 +84,54 @@ impl ByteVector for PlainBytes {
             i32::from_ne_bytes(self.0[l]).wrapping_add(more).to_ne_bytes()
         }))
     }
+    #[inline(always)]
+    fn widened((): (), x: &[u8; 16], is_signed: bool) -> Self {
+        let of = |b: u8| if is_signed { b.cast_signed().into() } else { i32::from(b) };
+        PlainBytes(x.map(|b| of(b).to_ne_bytes()))
+    }
+    #[inline(always)]
+    fn add_integer(self, more: i32) -> Self {
+        PlainBytes(self.0.map(|x| i32::from_ne_bytes(x).wrapping_add(more).to_ne_bytes()))
+    }
+    #[inline(always)]
+    fn to_f32(self) -> Self {
+        PlainBytes(self.0.map(|x| (i32::from_ne_bytes(x) as f32).to_ne_bytes()))
+    }
+    #[inline(always)]
+    fn numbers((): (), x: &[f32; 16]) -> Self {
+        PlainBytes(x.map(f32::to_ne_bytes))
+    }
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        PlainBytes(std::array::from_fn(|l| (self.number(l) + other.number(l)).to_ne_bytes()))
+    }
+    #[inline(always)]
+    fn mul(self, other: Self) -> Self {
+        PlainBytes(std::array::from_fn(|l| (self.number(l) * other.number(l)).to_ne_bytes()))
+    }
+    #[inline(always)]
+    fn within(self, low: f32, high: f32) -> Self {
+        PlainBytes(std::array::from_fn(|l| within(self.number(l), low, high).to_ne_bytes()))
+    }
+    #[inline(always)]
+    fn low_bytes(self) -> [u8; 16] {
+        self.0.map(|x| u32::from_ne_bytes(x) as u8)
+    }
+}
+
+impl PlainBytes {
+    #[inline(always)]
+    fn number(self, lane: usize) -> f32 {
+        f32::from_ne_bytes(self.0[lane])
+    }
+}
+
+/// `x` between two numbers, with `low <= 0 <= high`. NaN is 0.
+#[inline(always)]
+pub(crate) fn within(x: f32, low: f32, high: f32) -> f32 {
+    let x = if x.is_nan() { 0.0 } else { x };
+    let x = if x > low { x } else { low };
+    if x < high { x } else { high }
 }
 
 #[cfg(test)]
@@ -95,6 +159,39 @@ mod tests {
             sums.add_products(V::pixels(proof, &src), V::bytes(proof, &weights)).store(&mut got);
             let want = |l: usize| (0..4).map(|k| product(src[16 * k + l], weights[4 * l + k])).sum::<i32>();
             assert_eq!(got, std::array::from_fn(|l| start[l] + want(l)));
+            check_numbers::<V>(proof);
+        }
+    }
+
+    #[inline(always)]
+    fn check_numbers<V: ByteVector>(proof: V::Proof) {
+        let mut bytes: [u8; 16] = std::array::from_fn(|l| (l * 17) as u8);
+        let mut got = [0; 16];
+        V::widened(proof, &bytes, false).add_integer(-3).store(&mut got);
+        assert_eq!(got, bytes.map(|b| i32::from(b) - 3));
+        V::widened(proof, &bytes, true).add_integer(i32::MAX).store(&mut got);
+        assert_eq!(got, bytes.map(|b| i32::from(b as i8).wrapping_add(i32::MAX)));
+        bytes.reverse();
+        assert_eq!(V::widened(proof, &bytes, true).low_bytes(), bytes);
+        // 2^24 + 1 is no f32: the even one beside it is the nearest.
+        let sums: [i32; 16] = std::array::from_fn(|l| (1 << 24) + l as i32);
+        V::load(proof, &sums).to_f32().store(&mut got);
+        assert_eq!(got, sums.map(|x| (x as f32).to_bits() as i32));
+        let mut a: [f32; 16] = std::array::from_fn(|l| l as f32 * 1.1 - 7.0);
+        let b: [f32; 16] = std::array::from_fn(|l| 1.0 / (l as f32 + 1.7));
+        (a[3], a[4], a[5], a[6]) = (f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0);
+        let (x, y) = (V::numbers(proof, &a), V::numbers(proof, &b));
+        for (made, want) in [
+            (x.add(y), std::array::from_fn(|l| a[l] + b[l])),
+            (x.mul(y), std::array::from_fn(|l| a[l] * b[l])),
+            (x.within(0.0, 3.5), a.map(|x| within(x, 0.0, 3.5))),
+            (x.within(-2.5, 0.0), a.map(|x| within(x, -2.5, 0.0))),
+        ] {
+            made.store(&mut got);
+            let is_same = |(got, want): (&i32, &f32)| {
+                *got == want.to_bits() as i32 || want.is_nan() && f32::from_bits(*got as u32).is_nan()
+            };
+            assert!(got.iter().zip(&want).all(is_same), "{got:?} {want:?}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! `quantize` and `dequantize` in every layout, against their definition in f64.
 
 use blocktensor::dispatch::{self, Value};
-use blocktensor::{DType, Error, MemoryFormat, StridedTensor, Tensor, ops};
+use blocktensor::{DType, Error, MemoryFormat, Operand, StridedTensor, Tensor, ops};
 
 use crate::support::Rng;
 use crate::support::activation::{elements, forms, index};
@@ -83,6 +83,34 @@ fn numbers_become_integers_and_come_back() {
             }
         }
     }
+}
+
+#[test]
+fn each_integer_has_its_value_in_a_table() {
+    let mut rng = Rng(0x5eed_0152);
+    for (x_dtype, dtype) in [DType::U8, DType::S8].into_iter().flat_map(|d| [(d, DType::U8), (d, DType::S8)])
+    {
+        let low = |dtype: DType| if dtype == DType::S8 { -128.0 } else { 0.0 };
+        let table: Vec<f32> = (0..256).map(|_| rng.below(256) as f32 + low(dtype)).collect();
+        let values = vector(&table).to_dtype(dtype).unwrap();
+        for dims in SIZES {
+            let count = dims.iter().product();
+            let x: Vec<f32> = (0..count).map(|_| rng.below(256) as f32 + low(x_dtype)).collect();
+            // Negative integers count from the end.
+            let want: Vec<f32> = x.iter().map(|&x| table[(x as i64).rem_euclid(256) as usize]).collect();
+            let x = StridedTensor::from_slice(&x, dims).unwrap().to_dtype(x_dtype).unwrap();
+            for (form, x) in forms(&x) {
+                let got = call("lookup", &x, &[("values", values.clone().into())]);
+                assert_eq!(got.tensor_ref().dtype(), dtype);
+                assert_eq!(elements(&got), want, "{dims:?} {x_dtype} to {dtype}, {form}");
+            }
+        }
+    }
+    let x = StridedTensor::zeros(&[1, 3, 2, 2], DType::U8, MemoryFormat::Contiguous).unwrap();
+    let error = ops::lookup(&x, &vector(&[0u8; 255])).unwrap_err().to_string();
+    assert!(error.contains("pass a vector of 256 values"), "{error}");
+    let error = ops::lookup(&x, &vector(&[0f32; 256])).unwrap_err().to_string();
+    assert!(error.contains("integers of 8 bits"), "{error}");
 }
 
 /// Weights have a scale for each output channel, sums of convolutions are s32.

@@ -154,8 +154,11 @@ pub fn arguments(op: &Op, t: &Tensor) -> Vec<(&'static str, Value)> {
     for a in op.schema().args {
         let value: Value = match a.kind {
             _ if a.name == "zero_point" => StridedTensor::from_slice(&[0i32; 17], &[17]).unwrap().into(),
-            // What is dequantised are integers.
-            ArgKind::Data if op.schema().name == "dequantize" => {
+            _ if a.name == "values" && op.schema().name == "lookup" => {
+                StridedTensor::from_slice(&[7u8; 256], &[256]).unwrap().into()
+            }
+            // What is dequantised, or looked up, are integers.
+            ArgKind::Data if ["dequantize", "lookup"].contains(&op.schema().name) => {
                 ops::to_dtype(t, blocktensor::DType::U8).unwrap_or_else(|_| t.clone()).into()
             }
             ArgKind::Data => t.clone().into(),

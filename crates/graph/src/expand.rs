@@ -189,12 +189,20 @@ impl Expansion<'_> {
 
     pub(crate) fn operation(&mut self, operation: Operation, inputs: &[&Value]) -> Result<Vec<Value>> {
         self.check_conditions(&operation, inputs)?;
-        // Weights of windows stay as they are until the passes: a convolution may take them.
-        let is_kept = facts(&*operation).inflates && inputs.first().is_some_and(|x| x.rank() > 2);
+        // Weights stay as they are until the passes: a convolution or a linear layer may take them.
+        let is_kept = facts(&*operation).inflates && inputs.first().is_some_and(|x| x.rank() > 1);
         if !is_kept && inputs.iter().all(|v| v.constant().is_some()) {
             return self.fold(&operation, inputs);
         }
         self.add(operation, inputs)
+    }
+
+    /// Whether the value is a constant, also one that stays as integers until the passes.
+    pub fn is_constant(&self, value: &Value) -> bool {
+        let Kind::Tensor { id, .. } = &value.0 else { return true };
+        let node = self.network.nodes.iter().rev().find(|node| node.outputs.contains(id));
+        let is_constant = |id: &TensorId| self.network.tensor(*id).constant().is_some();
+        node.is_some_and(|node| facts(&*node.op).inflates && node.inputs.iter().all(is_constant))
     }
 
     /// Adds a node.

@@ -45,8 +45,8 @@ impl Net {
         self.op("dequantize", &[("x", x), ("scale", scale), ("zero_point", zero_point)], &[])
     }
 
-    /// A convolution whose weights have a scale for each output channel.
-    fn conv(&mut self, x: ValueId, dims: &[usize], params: &[(&str, Param)]) -> ValueId {
+    /// Weights of s8 with a scale for each index of an axis, as numbers.
+    fn weights(&mut self, dims: &[usize], axis: usize) -> ValueId {
         let weights: Vec<i8> = random(dims, self.names as u64)
             .to_vec::<f32>()
             .unwrap()
@@ -54,10 +54,15 @@ impl Net {
             .map(|v| (v * 127.0) as i8)
             .collect();
         let weights = self.constant(Constant::SignedByte(StridedTensor::from_slice(&weights, dims).unwrap()));
-        let scales: Vec<f32> = (0..dims[0]).map(|o| 0.002 + 0.0001 * o as f32).collect();
+        let scales: Vec<f32> = (0..dims[axis]).map(|o| 0.002 + 0.0001 * o as f32).collect();
         let (scale, zero_point) = (self.floats(&scales), self.zero_point(0));
         let inputs = [("x", weights), ("scale", scale), ("zero_point", zero_point)];
-        let weights = self.op("dequantize", &inputs, &[("axis", 0i64.into())]);
+        self.op("dequantize", &inputs, &[("axis", (axis as i64).into())])
+    }
+
+    /// A convolution whose weights have a scale for each output channel.
+    fn conv(&mut self, x: ValueId, dims: &[usize], params: &[(&str, Param)]) -> ValueId {
+        let weights = self.weights(dims, 0);
         self.op("conv2d", &[("x", x), ("weights", weights)], params)
     }
 }
@@ -157,5 +162,92 @@ fn what_is_not_the_definition_alone_stays_as_it_is() {
         assert!(y.iter().all(|v| *v >= 0.0) && y.iter().any(|v| *v > 0.0));
         assert!(y.iter().zip(&exact).all(|(a, b)| (a - b).abs() < 0.003), "{layouts:?}");
         assert_eq!(got[1].to_vec::<f32>().unwrap(), want[1].to_vec::<f32>().unwrap(), "{layouts:?}");
+    }
+}
+
+/// A linear layer with a bias and a function, and a product with a matrix, of rows that have any number of leading axes.
+#[test]
+fn layers_and_products_compute_with_integers() {
+    for leading in [&[1usize][..], &[5], &[2, 3], &[0]] {
+        let mut n = Net { graph: Graph::new(), names: 0 };
+        let dims: Vec<usize> = [leading, &[36]].concat();
+        let sizes: Vec<_> = dims.iter().map(|d| (*d).into()).collect();
+        let rows = n.graph.input("rows", &sizes).unwrap();
+        let x = n.quantize(rows, 0.01, 120, "u8");
+        let x = n.dequantize(x, 0.01, 120);
+        let weights = n.weights(&[21, 36], 0);
+        // Not all of it whole in units of the sums.
+        let bias: Vec<f32> = (0..21).map(|o| 0.01 * o as f32 - 0.1).collect();
+        let bias = n.floats(&bias);
+        let y = n.op("linear", &[("x", x), ("weights", weights), ("bias", bias)], &[]);
+        let y = n.op("relu", &[("x", y)], &[]);
+        let y = n.quantize(y, 0.004, 0, "u8");
+        let y = n.dequantize(y, 0.004, 0);
+        let matrix = n.weights(&[21, 17], 1);
+        let z = n.op("matmul", &[("a", y), ("b", matrix)], &[]);
+        let z = n.quantize(z, 0.002, -3, "s8");
+        let z = n.dequantize(z, 0.002, -3);
+        n.graph.output("z", z).unwrap();
+        let x = random(&dims, 7);
+        let bare = Pass::ALL.into_iter().fold(PlanOptions::new(Layouts::Nchw), PlanOptions::without);
+        let want = numbers(&n.graph.plan(&bare).unwrap(), &x);
+        assert!(dims[0] == 0 || want.iter().any(|v| *v != want[0]));
+        for layouts in Layouts::FIXED {
+            let plan = n.graph.plan(&PlanOptions::new(layouts)).unwrap();
+            let count = |op: &str| plan.steps().filter(|step| step.op == op).count();
+            let expected = if Isa::Avx512Vnni.is_here() {
+                [("linear", 0), ("matmul", 0), ("conv2d", 2), ("quantize", 1), ("relu", 0)]
+            } else {
+                [("linear", 2), ("matmul", 0), ("conv2d", 0), ("quantize", 3), ("relu", 1)]
+            };
+            expected
+                .iter()
+                .for_each(|&(op, number)| assert_eq!(count(op), number, "{op}, {layouts:?}: {plan}"));
+            let got = numbers(&plan, &x);
+            let apart = got.iter().zip(&want).filter(|(g, w)| (*g - *w).abs() > 0.001).count();
+            assert!(apart * 20 <= want.len(), "{leading:?}, {layouts:?}: {apart} of {}", want.len());
+            assert!(got.iter().zip(&want).all(|(g, w)| (g - w).abs() < 0.005), "{leading:?}, {layouts:?}");
+        }
+    }
+}
+
+/// `x * sigmoid(x)` with a rounding in between, as quantisers write it, and a function of that: tables of the first integers. A small
+/// tensor keeps its functions.
+#[test]
+fn functions_of_integers_become_tables() {
+    for (height, tables) in [(40, 2), (4, 0)] {
+        let mut n = Net { graph: Graph::new(), names: 0 };
+        let image = n.graph.input("image", &[1.into(), 5.into(), height.into(), 16.into()]).unwrap();
+        let x = n.quantize(image, 0.05, 131, "u8");
+        let x = n.dequantize(x, 0.05, 131);
+        let gate = n.op("sigmoid", &[("x", x)], &[]);
+        let gate = n.quantize(gate, 1.0 / 255.0, 0, "u8");
+        let gate = n.dequantize(gate, 1.0 / 255.0, 0);
+        let y = n.op("mul", &[("a", x), ("b", gate)], &[]);
+        let y = n.quantize(y, 0.03, -100, "s8");
+        let y = n.dequantize(y, 0.03, -100);
+        n.graph.output("y", y).unwrap();
+        let z = n.op("tanh", &[("x", y)], &[]);
+        let z = n.op("mul_scalar", &[("x", z)], &[("other", 0.7.into())]);
+        let z = n.quantize(z, 0.01, 128, "u8");
+        let z = n.dequantize(z, 0.01, 128);
+        n.graph.output("z", z).unwrap();
+        let x = StridedTensor::from_slice(
+            &(0..5 * height * 16).map(|i| i as f32 * 0.011 - 7.0).collect::<Vec<_>>(),
+            &[1, 5, height, 16],
+        )
+        .unwrap();
+        let bare = Pass::ALL.into_iter().fold(PlanOptions::new(Layouts::Nchw), PlanOptions::without);
+        let want = n.graph.plan(&bare).unwrap().run(&[&x]).unwrap();
+        for layouts in Layouts::FIXED {
+            let plan = n.graph.plan(&PlanOptions::new(layouts)).unwrap();
+            let count = |op: &str| plan.steps().filter(|step| step.op == op).count();
+            let tables = if Isa::Avx512Vnni.is_here() { tables } else { 0 };
+            assert_eq!(count("lookup"), tables, "{layouts:?}: {plan}");
+            assert_eq!(count("tanh"), usize::from(tables == 0), "{layouts:?}: {plan}");
+            for (got, want) in plan.run(&[&x]).unwrap().iter().zip(&want) {
+                assert_eq!(got.to_vec::<f32>().unwrap(), want.to_vec::<f32>().unwrap(), "{layouts:?}");
+            }
+        }
     }
 }

@@ -29,12 +29,12 @@ params! {
 }
 
 const ARGS: &[ArgSpec] = &with_params::<4>(&[data("x").f32()], Dropout::SPECS);
-static DROPOUT: Op = Op::new(&Schema::new("dropout", ARGS).dst_like_x().elementwise())
+static DROPOUT: Op = Op::new(&Schema::new("dropout", ARGS).dst_like_x().elementwise().drawing())
     .with(&Kernel::rust(&run).on_both_with(&|call| gradient(call, &DROPOUT)));
 const CHANNEL_RANKS: Ranks = Ranks::at_least(2, "it is [N, C, ...]", "use `dropout`, or add dimensions");
 const FEATURE_ARGS: &[ArgSpec] =
     &with_params::<4>(&[data("x").f32().with_ranks(CHANNEL_RANKS)], Dropout::SPECS);
-static FEATURE_DROPOUT: Op = Op::new(&Schema::new("feature_dropout", FEATURE_ARGS).dst_like_x())
+static FEATURE_DROPOUT: Op = Op::new(&Schema::new("feature_dropout", FEATURE_ARGS).dst_like_x().drawing())
     .with(&Kernel::rust(&run).on_both_with(&|call| gradient(call, &FEATURE_DROPOUT)));
 
 pub(crate) const OPS: &[&Op] = &[&DROPOUT, &FEATURE_DROPOUT];

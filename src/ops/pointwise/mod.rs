@@ -4,6 +4,7 @@
 pub(crate) mod binary;
 pub(crate) mod dropout;
 pub(crate) mod gradient;
+pub(crate) mod lookup;
 pub(crate) mod quantize;
 pub(crate) mod to_dtype;
 pub(crate) mod unary;

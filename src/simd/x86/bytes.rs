@@ -49,6 +49,68 @@ impl ByteVector for Vnni {
         // SAFETY: `self` was made from the proof.
         Vnni(unsafe { _mm512_dpbusd_epi32(self.0, src.0, weights.0) })
     }
+    #[inline(always)]
+    fn widened(_: Avx512Vnni, x: &[u8; 16], is_signed: bool) -> Self {
+        // SAFETY: the proof; 16 bytes.
+        Vnni(unsafe {
+            let x = _mm_loadu_si128(x.as_ptr().cast());
+            if is_signed { _mm512_cvtepi8_epi32(x) } else { _mm512_cvtepu8_epi32(x) }
+        })
+    }
+    #[inline(always)]
+    fn add_integer(self, more: i32) -> Self {
+        // SAFETY: `self` was made from the proof.
+        Vnni(unsafe { _mm512_add_epi32(self.0, _mm512_set1_epi32(more)) })
+    }
+    #[inline(always)]
+    fn to_f32(self) -> Self {
+        // SAFETY: `self` was made from the proof.
+        Vnni::of_numbers(unsafe { _mm512_cvtepi32_ps(self.0) })
+    }
+    #[inline(always)]
+    fn numbers(_: Avx512Vnni, x: &[f32; 16]) -> Self {
+        // SAFETY: the proof; 16 elements.
+        Vnni::of_numbers(unsafe { _mm512_loadu_ps(x.as_ptr()) })
+    }
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        // SAFETY: `self` was made from the proof.
+        Vnni::of_numbers(unsafe { _mm512_add_ps(self.as_numbers(), other.as_numbers()) })
+    }
+    #[inline(always)]
+    fn mul(self, other: Self) -> Self {
+        // SAFETY: `self` was made from the proof.
+        Vnni::of_numbers(unsafe { _mm512_mul_ps(self.as_numbers(), other.as_numbers()) })
+    }
+    #[inline(always)]
+    fn within(self, low: f32, high: f32) -> Self {
+        let x = self.as_numbers();
+        // SAFETY: `self` was made from the proof. Of equal numbers both instructions take the second.
+        Vnni::of_numbers(unsafe {
+            let is_number = _mm512_cmp_ps_mask::<_CMP_ORD_Q>(x, x);
+            _mm512_min_ps(_mm512_maskz_max_ps(is_number, x, _mm512_set1_ps(low)), _mm512_set1_ps(high))
+        })
+    }
+    #[inline(always)]
+    fn low_bytes(self) -> [u8; 16] {
+        let mut to = [0; 16];
+        // SAFETY: `self` was made from the proof; 16 bytes.
+        unsafe { _mm_storeu_si128(to.as_mut_ptr().cast(), _mm512_cvtepi32_epi8(self.0)) };
+        to
+    }
+}
+
+impl Vnni {
+    #[inline(always)]
+    fn of_numbers(x: __m512) -> Vnni {
+        // SAFETY: only those who have the proof have such a vector.
+        Vnni(unsafe { _mm512_castps_si512(x) })
+    }
+    #[inline(always)]
+    fn as_numbers(self) -> __m512 {
+        // SAFETY: `self` was made from the proof.
+        unsafe { _mm512_castsi512_ps(self.0) }
+    }
 }
 
 /// A loop and its proof.

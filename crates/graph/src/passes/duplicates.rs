@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use blocktensor::{BoundOp, Operator};
+use blocktensor::BoundOp;
 
-use crate::network::{Network, TensorId};
+use crate::network::{Network, TensorId, facts};
 
 /// Returns how many nodes were removed.
 // What may change of a registered op is its list of kernels. Its name is what is hashed.
@@ -18,8 +18,8 @@ pub(super) fn run(network: &mut Network) -> usize {
         network.nodes[i].inputs.iter_mut().for_each(rename);
         let node = &network.nodes[i];
         let Some(op) = node.op.bound() else { continue };
-        // Each run of a training-mode dropout draws other numbers.
-        if op.op().contains("dropout") {
+        // The program means two drawings.
+        if facts(op).draws {
             continue;
         }
         let key = (op.clone(), node.inputs.clone());

@@ -6,6 +6,7 @@ use blocktensor::dispatch::Isa;
 use blocktensor::{DType, Operand, ParamValue, StridedTensor, Tensor, memory};
 
 use super::post_ops::convolution;
+use super::{layers, tables};
 use crate::Param;
 use crate::constant::CONSTANT;
 use crate::error::Result;
@@ -16,11 +17,15 @@ const LARGEST_BIAS: f64 = 16_777_216.0;
 
 /// Returns how many nodes changed.
 pub(super) fn run(network: &mut Network) -> Result<usize> {
-    let mut changes = move_dequantize(network)?;
     // Elsewhere f32 is the faster one.
-    if !Isa::Avx512Vnni.is_here() {
+    let computes = Isa::Avx512Vnni.is_here();
+    let mut changes = if computes { layers::as_convolutions(network)? } else { 0 };
+    changes += move_dequantize(network)?;
+    if !computes {
         return Ok(changes);
     }
+    layers::before_views(network)?;
+    changes += tables::run(network)?;
     let links = Links::of(network);
     for i in 0..network.nodes.len() {
         changes += usize::from(convolution(&network.nodes[i]) && use_integers(network, i, &links)?);
@@ -120,12 +125,12 @@ pub(super) fn integers_of(network: &Network, id: TensorId, links: &Links) -> Opt
 }
 
 /// Constant weights of integers, with a scale for each output channel.
-struct Weights {
+pub(super) struct Weights {
     integers: StridedTensor,
     scales: Vec<f64>,
 }
 
-fn weights_of(
+pub(super) fn weights_of(
     network: &Network,
     id: TensorId,
     outputs: usize,
@@ -163,7 +168,7 @@ fn weights_of(
     Ok(Some(Weights { integers: StridedTensor::from_slice(&centred, w.dims())?, scales }))
 }
 
-fn int_param(node: &Node, name: &str) -> Option<i64> {
+pub(super) fn int_param(node: &Node, name: &str) -> Option<i64> {
     match node.op.param(name) {
         Some(ParamValue::Int(value)) => Some(*value),
         _ => None,
@@ -231,8 +236,8 @@ fn whole(bias: &[f32], scales: &[f64]) -> Option<Vec<f32>> {
     bias.iter().zip(scales).map(of).collect()
 }
 
-/// Computes nodes of constants that were kept, and that no convolution took. A constant needs no node.
-pub(super) fn fold_constants(network: &mut Network) -> Result<()> {
+/// Computes nodes of constants that were kept, and that no convolution took. A constant needs no node. Returns how many there were.
+pub(super) fn fold_constants(network: &mut Network) -> Result<usize> {
     let mut gone = Vec::new();
     for (i, node) in network.nodes.iter().enumerate().filter(|(_, node)| facts(&*node.op).inflates) {
         let constant = |id: &TensorId| network.tensors[id.0].constant.as_ref();
@@ -246,5 +251,5 @@ pub(super) fn fold_constants(network: &mut Network) -> Result<()> {
         }
     }
     network.remove_nodes(&gone);
-    Ok(())
+    Ok(gone.len())
 }

@@ -4,6 +4,7 @@ mod activations;
 mod concatenations;
 mod duplicates;
 mod integers;
+mod layers;
 mod operands;
 mod pads;
 mod post_ops;
@@ -11,6 +12,7 @@ mod quantized;
 mod scales;
 mod shuffles;
 mod splits;
+mod tables;
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -41,8 +43,9 @@ pub enum Pass {
     FoldScales,
     /// Padding with zeros goes into the convolution or average pool after it, with minus infinity into the max pool.
     FoldPads,
-    /// Convolutions between `dequantize` and `quantize` compute with the integers, on machines with AVX-512 and VNNI. Max pools and
-    /// views run before `dequantize`. Every rounding that the graph states stays.
+    /// Convolutions and linear layers between `dequantize` and `quantize` compute with the integers, on machines with AVX-512 and VNNI;
+    /// the layers as convolutions of single pixels. Max pools and views run before `dequantize`; element-wise functions of one tensor of
+    /// integers, whose results are integers again, become one `lookup`. Every rounding that the graph states stays.
     UseIntegers,
     /// Activations, `prelu` with constant slopes, additions, and per-channel numbers after those become post-ops of the
     /// convolution before them; so do `quantize` and `dequantize` after a convolution of integers.
@@ -105,8 +108,11 @@ pub(crate) fn run(network: &mut Network, off: &BTreeSet<Pass>, stop: &Stop) -> R
     for pass in Pass::ALL {
         stop.check()?;
         if pass == Pass::FusePostOps {
-            // The weights that no convolution of integers took.
-            integers::fold_constants(network)?;
+            // The weights that no convolution of integers took, and constants of arithmetic.
+            let folded = integers::fold_constants(network)?;
+            if folded > 0 && !off.contains(&Pass::SimplifyOperands) {
+                operands::run(network)?;
+            }
         }
         if off.contains(&pass) {
             continue;

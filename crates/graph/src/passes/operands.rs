@@ -2,13 +2,14 @@
 
 use blocktensor::{MemoryFormat, StridedTensor};
 
+use super::layers;
 use crate::Param;
 use crate::error::Result;
 use crate::network::{Links, Network, Node, TensorId};
 
 /// Returns how many nodes were changed.
 pub(super) fn run(network: &mut Network) -> Result<usize> {
-    let mut changes = 0;
+    let mut changes = layers::of_products(network)?;
     let links = Links::of(network);
     for i in 0..network.nodes.len() {
         changes += usize::from(simplify(network, &links, i)?);

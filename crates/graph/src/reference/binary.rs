@@ -25,6 +25,7 @@ pub(super) fn evaluator(op: &str) -> Option<Evaluate> {
         "mul_channel" => |call| of_channels(call, "values", |x, v| x * v),
         "quantize" => quantize,
         "dequantize" => dequantize,
+        "lookup" => lookup,
         "prelu" => |call| of_channels(call, "weights", f::leaky_relu),
         _ => return None,
     })
@@ -94,6 +95,12 @@ fn dequantize(call: &Call<'_>) -> Result<Vec<Vec<f64>>> {
         (x.data[i] - zero_point) * scale
     };
     Ok(vec![each(x.data.len(), number)?])
+}
+
+fn lookup(call: &Call<'_>) -> Result<Vec<Vec<f64>>> {
+    let (x, values) = (call.input("x")?, call.input("values")?);
+    // Negative integers count from the end.
+    Ok(vec![each(x.data.len(), |i| values.data[(x.data[i] as i64).rem_euclid(256) as usize])?])
 }
 
 fn binary(call: &Call<'_>, function: impl Fn(f64, f64) -> f64 + Sync) -> Result<Vec<Vec<f64>>> {

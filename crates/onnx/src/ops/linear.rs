@@ -30,7 +30,7 @@ pub(super) fn gemm(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion
         Some(c) if beta != 0.0 => Some(scaled(cx, floats(c, cx)?, beta)?),
         _ => None,
     };
-    if b.constant().is_some() {
+    if cx.is_constant(b) {
         let weights = if is_set("transB") { b.clone() } else { build::permute(cx, b, &[1, 0])? };
         let weights = scaled(cx, &weights, alpha)?;
         let outputs = weights.dims()[0];

@@ -1,6 +1,7 @@
 //! Sums of a row of pixels, in registers.
 
 use super::plan::{BLOCK, PAIR, QUAD};
+use super::sink::Sink;
 use crate::simd::bytes::{self, ByteLoop, ByteVector};
 
 /// Four quads are a pixel's bytes in a plane.
@@ -31,25 +32,25 @@ pub(super) struct Row<'a> {
     pub start: &'a [[i32; BLOCK]],
 }
 
-/// Adds up a row of a unit whose lanes all read the same channels. `sums` has the row's pixels for each block.
-pub(super) fn shared(row: Row<'_>, runs: &[Run], sums: &mut [&mut [[i32; BLOCK]]]) {
-    match sums {
-        [first, second] => bytes::dispatch(Shared::<PAIR> { row, runs, sums: [first, second] }),
-        [first] => bytes::dispatch(Shared::<1> { row, runs, sums: [first] }),
+/// Adds up a row of a unit whose lanes all read the same channels. Each block has a sink.
+pub(super) fn shared(row: Row<'_>, runs: &[Run], sinks: &mut [Sink<'_>]) {
+    match sinks {
+        [first, second] => bytes::dispatch(Shared::<PAIR> { row, runs, sinks: [first, second] }),
+        [first] => bytes::dispatch(Shared::<1> { row, runs, sinks: [first] }),
         _ => unreachable!("a unit has one or two blocks"),
     }
 }
 
-struct Shared<'a, 's, const O: usize> {
+struct Shared<'a, 's, 'k, const O: usize> {
     row: Row<'a>,
     runs: &'a [Run],
-    sums: [&'s mut [[i32; BLOCK]]; O],
+    sinks: [&'s mut Sink<'k>; O],
 }
 
-impl<const O: usize> ByteLoop for Shared<'_, '_, O> {
+impl<const O: usize> ByteLoop for Shared<'_, '_, '_, O> {
     #[inline(always)]
     fn run<V: ByteVector>(mut self, proof: V::Proof) {
-        let width = self.sums[0].len();
+        let width = self.sinks[0].len();
         if !V::IS_FAST {
             return self.tiles::<V, 1>(proof, width);
         }
@@ -64,7 +65,7 @@ impl<const O: usize> ByteLoop for Shared<'_, '_, O> {
     }
 }
 
-impl<const O: usize> Shared<'_, '_, O> {
+impl<const O: usize> Shared<'_, '_, '_, O> {
     #[inline(always)]
     fn tiles<V: ByteVector, const P: usize>(&mut self, proof: V::Proof, width: usize) {
         let mut x = 0;
@@ -111,11 +112,10 @@ impl<const O: usize> Shared<'_, '_, O> {
             }
             before += quads;
         }
-        for (o, to) in self.sums.iter_mut().enumerate() {
-            let to = &mut to[x..x + P];
-            for_each_below!(p < P => {
-                sums[p][o].store(&mut to[p]);
-            });
+        // No loop: an index that is known when this is compiled leaves the sums in registers.
+        self.sinks[0].take::<V, P, O>(proof, x, &sums, 0);
+        if O > 1 {
+            self.sinks[1].take::<V, P, O>(proof, x, &sums, 1);
         }
     }
 }
@@ -137,21 +137,21 @@ fn add<V: ByteVector, const O: usize>(proof: V::Proof, sums: &mut [V; O], quad: 
 }
 
 /// Adds up a row of a block whose lanes each read their own channel. Taps of the kernel's rows are those of `taps` that begin one.
-pub(super) fn own(row: Row<'_>, width: usize, sums: &mut [[i32; BLOCK]]) {
-    bytes::dispatch(Own { row, width, sums });
+pub(super) fn own(row: Row<'_>, width: usize, sink: &mut Sink<'_>) {
+    bytes::dispatch(Own { row, width, sink });
 }
 
-struct Own<'a, 's> {
+struct Own<'a, 's, 'k> {
     row: Row<'a>,
     /// Of the kernel.
     width: usize,
-    sums: &'s mut [[i32; BLOCK]],
+    sink: &'s mut Sink<'k>,
 }
 
-impl ByteLoop for Own<'_, '_> {
+impl ByteLoop for Own<'_, '_, '_> {
     #[inline(always)]
     fn run<V: ByteVector>(mut self, proof: V::Proof) {
-        let width = self.sums.len();
+        let width = self.sink.len();
         match width {
             8.. if V::IS_FAST => self.tiles::<V, 8>(proof, width),
             4.. if V::IS_FAST => self.tiles::<V, 4>(proof, width),
@@ -160,7 +160,7 @@ impl ByteLoop for Own<'_, '_> {
     }
 }
 
-impl Own<'_, '_> {
+impl Own<'_, '_, '_> {
     #[inline(always)]
     fn tiles<V: ByteVector, const P: usize>(&mut self, proof: V::Proof, width: usize) {
         let mut x = 0;
@@ -174,7 +174,7 @@ impl Own<'_, '_> {
     #[inline(always)]
     fn tile<V: ByteVector, const P: usize>(&mut self, proof: V::Proof, x: usize) {
         let Row { src, pixel, taps, weights, start, .. } = self.row;
-        let mut sums = [V::load(proof, &start[0]); P];
+        let mut sums = [[V::load(proof, &start[0])]; P];
         let quads = self.width.div_ceil(QUAD);
         for row in taps.chunks_exact(self.width) {
             let (at, tap) = row[0];
@@ -183,13 +183,10 @@ impl Own<'_, '_> {
                 let from = &src[at + q * QUAD * BLOCK + x * pixel..][..(P - 1) * pixel + QUAD * BLOCK];
                 for_each_below!(p < P => {
                     let four: &[u8; 64] = from[p * pixel..].first_chunk().expect("four pixels");
-                    sums[p] = sums[p].add_products(V::pixels(proof, four), w);
+                    sums[p][0] = sums[p][0].add_products(V::pixels(proof, four), w);
                 });
             }
         }
-        let to = &mut self.sums[x..x + P];
-        for_each_below!(p < P => {
-            sums[p].store(&mut to[p]);
-        });
+        self.sink.take::<V, P, 1>(proof, x, &sums, 0);
     }
 }

@@ -6,12 +6,14 @@
 //! kernel's, or meets padding, gets a copy of its part of the source, in planes of 16 channels with the zero point around the image.
 //!
 //! s8 sources are made unsigned in that copy (plus 128). Sums begin with the bias minus the zero point times the sum of the weights.
-//! A row of sums becomes f32 once, the post-ops run on it, and `quantize` rounds once.
+//! Sums become f32 once, the post-ops run on them, and `quantize` rounds once: in registers (sink.rs), or on rows in memory where a
+//! post-op is a function.
 
 mod implementation;
 mod kernel;
 mod plan;
 mod rows;
+mod sink;
 mod weights;
 mod window;
 
@@ -20,18 +22,17 @@ pub(crate) use self::implementation::Int8;
 use std::sync::OnceLock;
 
 use self::kernel::{Row, Run};
-use self::plan::{BLOCK, Form, Int8Plan, PAIR, QUAD, Unit};
-use self::rows::{Epilogue, Place, ROW};
+use self::plan::{BLOCK, Form, Int8Plan, QUAD, ROW, Unit};
+use self::rows::{Block, Place, Rows};
 use self::window::{Position, Window};
 use crate::buffer::Buffer;
 use crate::error::{Error, Result};
-use crate::kernels::conv::epilogue::Finish;
 use crate::kernels::conv::implementation::ConvOperands;
 use crate::kernels::conv::phases::{Phase, cube};
 use crate::kernels::conv::tiled::Out;
 use crate::kernels::lanes::RowIndex;
 use crate::machine::machine;
-use crate::memory::try_filled;
+use crate::memory::{try_collect, try_filled};
 use crate::threads::{current_threads, parallel_in_turns};
 
 /// Tasks for each thread of the team at least, so that a slow one costs little.
@@ -43,11 +44,14 @@ impl Int8Plan {
         let (weights, sums) = operands.weights.split_at(self.weight_bytes);
         let sums: &[i32] = bytemuck::cast_slice(sums);
         let mut start = try_filled(self.g.op, self.blocks(), [0i32; BLOCK])?;
+        let blocks =
+            try_collect(self.g.op, (0..self.blocks()).map(|b| Block::new(self, b, &operands.finish)))?;
         let out = Out::new(dst);
         let failed = OnceLock::new();
         for phase in self.phases() {
             self.begin(&phase, operands.finish.bias.unwrap_or_default(), sums, start.as_flattened_mut());
-            Operation { plan: self, operands, weights, start: &start }.phase(&phase, out, &failed);
+            Operation { plan: self, operands, weights, start: &start, blocks: &blocks }
+                .phase(&phase, out, &failed);
         }
         failed.into_inner().map_or(Ok(()), Err)
     }
@@ -79,6 +83,8 @@ struct Operation<'a> {
     weights: &'a [u8],
     /// What the sums of each block begin with.
     start: &'a [[i32; BLOCK]],
+    /// What becomes of the sums of each block.
+    blocks: &'a [Block<'a>],
 }
 
 impl Operation<'_> {
@@ -162,8 +168,9 @@ impl Operation<'_> {
             Form::Own => Vec::new(),
         };
         let weights = self.weights[unit.weights..].as_chunks::<{ BLOCK * QUAD }>().0;
-        let mut sums = [[[0i32; BLOCK]; ROW]; PAIR];
-        let (mut numbers, mut added) = ([[0f32; BLOCK]; ROW], [[0f32; BLOCK]; ROW]);
+        let blocks = unit.block..unit.block + unit.count;
+        let mut writer =
+            Rows::new(plan, &self.blocks[blocks.clone()], self.operands.residual.map(|r| r.bytes));
         for y in 0..rows {
             let row = Row {
                 src: if src.is_empty() { src } else { &src[y * pixels.row..] },
@@ -171,37 +178,22 @@ impl Operation<'_> {
                 taps: &pixels.taps,
                 kernel: plan.taps(),
                 weights,
-                start: &self.start[unit.block..unit.block + unit.count],
+                start: &self.start[blocks.clone()],
             };
-            {
-                let mut lists = sums.each_mut().map(|sums| &mut sums[..width]);
-                match &unit.form {
-                    Form::Shared(_) => kernel::shared(row, &runs, &mut lists[..unit.count]),
-                    Form::Own => kernel::own(row, cube(&plan.g.kernel, 1)[2], lists[0]),
-                }
-            }
-            for (i, sums) in sums[..unit.count].iter().enumerate() {
-                let block = unit.block + i;
-                let place = Place {
-                    row: RowIndex {
-                        n,
-                        block,
-                        d: phase.axes[0].output(first[0]),
-                        h: phase.axes[1].output(first[1] + y),
-                    },
-                    first: phase.axes[2].output(first[2]),
-                    step: phase.axes[2].out_step,
-                };
-                let epilogue = Epilogue {
-                    // The sums began with the bias.
-                    finish: Finish { bias: None, ..self.operands.finish },
-                    dst: plan.types.dst,
-                    view: &plan.dst,
-                    residual: self.operands.residual.map(|r| r.bytes),
-                    channels: plan.channels_of(block),
-                };
-                epilogue.write(&sums[..width], place, &mut numbers, &mut added, out);
-            }
+            let place = Place {
+                row: RowIndex {
+                    n,
+                    block: unit.block,
+                    d: phase.axes[0].output(first[0]),
+                    h: phase.axes[1].output(first[1] + y),
+                },
+                first: phase.axes[2].output(first[2]),
+                step: phase.axes[2].out_step,
+            };
+            writer.write(place, width, out, |sinks| match &unit.form {
+                Form::Shared(_) => kernel::shared(row, &runs, sinks),
+                Form::Own => kernel::own(row, cube(&plan.g.kernel, 1)[2], &mut sinks[0]),
+            });
         }
         Ok(())
     }

@@ -16,9 +16,12 @@ pub(super) const QUAD: usize = 4;
 /// Blocks of the result that read the same source vectors.
 pub(super) const PAIR: usize = 2;
 
+/// Pixels of a row that is computed at once, at most.
+pub(super) const ROW: usize = 64;
+
 /// One problem, prepared.
 pub(crate) struct Int8Plan {
-    /// Of a convolution of single pixels: with all of them in one row.
+    /// Of a convolution of single pixels: with all of them in long rows.
     pub g: ConvGeometry,
     pub types: ConvTypes,
     pub src: Lanes,
@@ -61,15 +64,20 @@ impl Int8Plan {
         let mut g = *p.g;
         let (mut src, mut dst) = (view(&p.src, &g.src_dims())?, view(&p.dst, &g.dst_dims())?);
         if is_pointwise(&g) {
-            let row = |of: &Lanes| {
-                Lanes::dense(&[of.n, of.c, of.pixels()], of.lanes, of.blocks).ok_or(Refusal::Layout)
+            let joined = [&src, &dst].iter().all(|of| has_pixels_together(of));
+            let (n, pixels) = if joined { (1, src.n * src.pixels()) } else { (src.n, src.pixels()) };
+            let [height, width] = rows_of(pixels);
+            let rows = |of: &Lanes| {
+                let (lanes, blocks) = if joined && of.blocks > 1 { (of.c, 1) } else { (of.lanes, of.blocks) };
+                Lanes::dense(&[n, of.c, height, width], lanes, blocks).ok_or(Refusal::Layout)
             };
-            (src, dst) = (row(&src)?, row(&dst)?);
-            let one = |value: usize| Dims::filled(value, 1);
-            let pixels = one(src.pixels());
+            (src, dst) = (rows(&src)?, rows(&dst)?);
+            let image = Dims::from_slice(&[height, width]);
+            let one = |value: usize| Dims::filled(value, 2);
             g = ConvGeometry {
-                input: pixels,
-                output: pixels,
+                n,
+                input: image,
+                output: image,
                 kernel: one(1),
                 stride: one(1),
                 dilation: one(1),
@@ -159,6 +167,17 @@ impl Int8Plan {
     pub fn flip(&self) -> u8 {
         if self.types.src == crate::dtype::DType::S8 { 0x80 } else { 0 }
     }
+}
+
+/// Whether the pixels of all images lie one after another, each with all its channels.
+fn has_pixels_together(of: &Lanes) -> bool {
+    of.blocks == 1 || of.pixels() == 1 && of.padded_channels() == of.c
+}
+
+/// Height and width of an image of as many pixels, in rows that a task keeps at once, if there are such; else in one row.
+fn rows_of(pixels: usize) -> [usize; 2] {
+    let width = (ROW / 4..=ROW).rev().find(|width| pixels.is_multiple_of(*width)).unwrap_or(pixels);
+    [pixels.checked_div(width).unwrap_or(0), width]
 }
 
 /// Whether each pixel of the result reads the pixel at the same place alone.

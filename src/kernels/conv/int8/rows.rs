@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::plan::BLOCK;
+use super::plan::{BLOCK, Int8Plan, PAIR, ROW};
+use super::sink::{Finished, Sink, Step, steps};
 use crate::dtype::{DType, Element};
 use crate::elementwise;
 use crate::kernels::bytes::{ByteRange, number};
@@ -43,72 +44,157 @@ fn pieces(view: &Lanes, place: Place, pixels: usize, mut f: impl FnMut(usize, us
     }
 }
 
-/// What is done to the sums of a row before they are written.
-pub(super) struct Epilogue<'a> {
+/// What becomes of the sums of one block.
+pub(super) struct Block<'a> {
     /// The bias is in the sums.
-    pub finish: Finish<'a>,
-    pub dst: DType,
-    pub view: &'a Lanes,
-    pub residual: Option<&'a [u8]>,
-    pub channels: Range<usize>,
+    finish: Finish<'a>,
+    channels: Range<usize>,
+    /// What happens to them in registers. Nothing: the post-ops run on rows in memory.
+    steps: Option<Vec<Step>>,
 }
 
-impl Epilogue<'_> {
-    /// Finishes a row and writes it. `numbers` has room for the sums as f32, and `added` for the residual.
-    pub fn write(
-        &self,
-        sums: &[[i32; BLOCK]],
-        place: Place,
-        numbers: &mut [[f32; BLOCK]],
-        added: &mut [[f32; BLOCK]],
-        out: Out<'_, u8>,
-    ) {
-        let pixels = sums.len();
-        if self.dst == DType::S32 {
-            return self.put(sums, place, out);
+impl<'a> Block<'a> {
+    pub fn new(plan: &Int8Plan, block: usize, finish: &Finish<'a>) -> Block<'a> {
+        let finish = Finish { bias: None, ..*finish };
+        let channels = plan.channels_of(block);
+        let steps = steps(&finish, channels.clone()).filter(|_| plan.types.dst != DType::S32);
+        Block { finish, channels, steps }
+    }
+}
+
+/// The rows of a unit's blocks on their way to memory.
+pub(super) struct Rows<'a> {
+    blocks: &'a [Block<'a>],
+    dst: DType,
+    view: &'a Lanes,
+    residual: Option<&'a [u8]>,
+    /// Sums, or numbers or bytes made of them.
+    rows: [[[i32; BLOCK]; ROW]; PAIR],
+    /// Of residuals of bytes.
+    added: [[[u8; BLOCK]; ROW]; PAIR],
+}
+
+impl<'a> Rows<'a> {
+    pub fn new(plan: &'a Int8Plan, blocks: &'a [Block<'a>], residual: Option<&'a [u8]>) -> Rows<'a> {
+        Rows {
+            blocks,
+            dst: plan.types.dst,
+            view: &plan.dst,
+            residual,
+            rows: [[[0; BLOCK]; ROW]; PAIR],
+            added: [[[0; BLOCK]; ROW]; PAIR],
         }
-        let (numbers, added) = (&mut numbers[..pixels], &mut added[..pixels]);
-        simd::dispatch(ToF32 { sums: sums.as_flattened(), to: numbers.as_flattened_mut() });
-        if let Some(bytes) = self.residual {
-            self.read_residual(bytes, place, added);
-        }
-        let residual = self.residual.map(|_| added.as_flattened());
-        self.finish.pixels(BLOCK, self.channels.clone(), residual, numbers.as_flattened_mut());
-        let Some((dtype, zero_point)) = self.finish.post_ops.quantize() else {
-            self.clear_tail(numbers);
-            return self.put(numbers, place, out);
-        };
-        let mut bytes = [[0u8; BLOCK]; ROW];
-        let bytes = &mut bytes[..pixels];
-        let (range, to) = (ByteRange::new(dtype, zero_point), bytes.as_flattened_mut());
-        simd::dispatch(ToBytes { numbers: numbers.as_flattened(), range, to });
-        self.clear_tail(bytes);
-        self.put(bytes, place, out);
     }
 
+    /// Lets `fill` write `pixels` pixels of each block, finishes them, and writes them.
+    pub fn write(
+        &mut self,
+        place: Place,
+        pixels: usize,
+        out: Out<'_, u8>,
+        fill: impl FnOnce(&mut [Sink<'_>]),
+    ) {
+        let places: [Place; PAIR] = std::array::from_fn(|i| Place {
+            row: RowIndex { block: place.row.block + i, ..place.row },
+            ..place
+        });
+        let quantize =
+            self.blocks[0].finish.post_ops.quantize().map(|(dtype, zero)| ByteRange::new(dtype, zero));
+        if let Some(bytes) = self.residual.filter(|_| self.blocks[0].steps.is_some()) {
+            for ((_, place), to) in self.blocks.iter().zip(places).zip(&mut self.added) {
+                pieces(self.view, place, pixels, |pixel, lane, elements| {
+                    let at = pixel * BLOCK + lane;
+                    to.as_flattened_mut()[at..at + elements.len()].copy_from_slice(&bytes[elements]);
+                });
+            }
+        }
+        let mut sinks = self.rows.each_mut().map(|row| Sink::Sums(&mut row[..pixels]));
+        for (sink, (block, added)) in sinks.iter_mut().zip(self.blocks.iter().zip(&self.added)) {
+            let (Some(steps), Sink::Sums(row)) = (&block.steps, &mut *sink) else { continue };
+            let (row, finished) = (std::mem::take(row), Finished { steps, residual: &added[..pixels] });
+            *sink = match quantize {
+                Some(range) => Sink::Bytes(finished, range, &mut bytemuck::cast_slice_mut(row)[..pixels]),
+                None => Sink::Numbers(finished, bytemuck::cast_slice_mut(row)),
+            };
+        }
+        fill(&mut sinks[..self.blocks.len()]);
+        for ((block, place), row) in self.blocks.iter().zip(places).zip(&mut self.rows) {
+            let row = &mut row[..pixels];
+            match (&block.steps, quantize) {
+                (None, _) if self.dst != DType::S32 => {
+                    Memory { block, view: self.view, residual: self.residual, place }.write(row, out)
+                }
+                (Some(_), Some(_)) => {
+                    let bytes: &mut [[u8; BLOCK]] = &mut bytemuck::cast_slice_mut(row)[..pixels];
+                    block.clear_tail(bytes);
+                    put(self.view, bytes, place, out);
+                }
+                _ => {
+                    block.clear_tail(row);
+                    put(self.view, row, place, out);
+                }
+            }
+        }
+    }
+}
+
+impl Block<'_> {
     fn clear_tail<E: Element>(&self, pixels: &mut [[E; BLOCK]]) {
         if self.channels.len() < BLOCK {
             elementwise::clear_tail(pixels.as_flattened_mut(), BLOCK, self.channels.len());
         }
     }
+}
 
-    fn put<E: bytemuck::Pod>(&self, row: &[[E; BLOCK]], place: Place, out: Out<'_, u8>) {
-        let size = size_of::<E>();
-        let from: &[u8] = bytemuck::cast_slice(row.as_flattened());
-        pieces(self.view, place, row.len(), |pixel, lane, elements| {
-            let first = (pixel * BLOCK + lane) * size;
-            let from = &from[first..first + elements.len() * size];
-            // SAFETY: pixels and channels of this row, which one task has; the reference ends here.
-            unsafe { out.pixels(elements.start * size, from.len()) }.copy_from_slice(from);
-        });
+fn put<E: bytemuck::Pod>(view: &Lanes, row: &[[E; BLOCK]], place: Place, out: Out<'_, u8>) {
+    let size = size_of::<E>();
+    let from: &[u8] = bytemuck::cast_slice(row.as_flattened());
+    pieces(view, place, row.len(), |pixel, lane, elements| {
+        let first = (pixel * BLOCK + lane) * size;
+        let from = &from[first..first + elements.len() * size];
+        // SAFETY: pixels and channels of this row, which one task has; the reference ends here.
+        unsafe { out.pixels(elements.start * size, from.len()) }.copy_from_slice(from);
+    });
+}
+
+/// A row whose post-ops run in memory.
+struct Memory<'a> {
+    block: &'a Block<'a>,
+    view: &'a Lanes,
+    residual: Option<&'a [u8]>,
+    place: Place,
+}
+
+impl Memory<'_> {
+    fn write(&self, sums: &[[i32; BLOCK]], out: Out<'_, u8>) {
+        let Block { finish, channels, .. } = self.block;
+        let pixels = sums.len();
+        let (mut numbers, mut added) = ([[0f32; BLOCK]; ROW], [[0f32; BLOCK]; ROW]);
+        let (numbers, added) = (&mut numbers[..pixels], &mut added[..pixels]);
+        simd::dispatch(ToF32 { sums: sums.as_flattened(), to: numbers.as_flattened_mut() });
+        if let Some(bytes) = self.residual {
+            self.read_residual(bytes, added);
+        }
+        let residual = self.residual.map(|_| added.as_flattened());
+        finish.pixels(BLOCK, channels.clone(), residual, numbers.as_flattened_mut());
+        let Some((dtype, zero_point)) = finish.post_ops.quantize() else {
+            self.block.clear_tail(numbers);
+            return put(self.view, numbers, self.place, out);
+        };
+        let mut bytes = [[0u8; BLOCK]; ROW];
+        let bytes = &mut bytes[..pixels];
+        let (range, to) = (ByteRange::new(dtype, zero_point), bytes.as_flattened_mut());
+        simd::dispatch(ToBytes { numbers: numbers.as_flattened(), range, to });
+        self.block.clear_tail(bytes);
+        put(self.view, bytes, self.place, out);
     }
 
-    fn read_residual(&self, bytes: &[u8], place: Place, to: &mut [[f32; BLOCK]]) {
+    fn read_residual(&self, bytes: &[u8], to: &mut [[f32; BLOCK]]) {
         let pixels = to.len();
         let to = to.as_flattened_mut();
         let (dtype, scale, zero_point) =
-            self.finish.post_ops.quantized_residual().unwrap_or((DType::F32, 1.0, 0));
-        pieces(self.view, place, pixels, |pixel, lane, elements| {
+            self.block.finish.post_ops.quantized_residual().unwrap_or((DType::F32, 1.0, 0));
+        pieces(self.view, self.place, pixels, |pixel, lane, elements| {
             let to = &mut to[pixel * BLOCK + lane..][..elements.len()];
             match dtype {
                 DType::F32 => to.copy_from_slice(&bytemuck::cast_slice(bytes)[elements]),
@@ -117,9 +203,6 @@ impl Epilogue<'_> {
         });
     }
 }
-
-/// Pixels of a row at most.
-pub(super) const ROW: usize = 64;
 
 struct ToF32<'a> {
     sums: &'a [i32],

@@ -1,0 +1,151 @@
+//! What becomes of the sums of a tile while they are in registers.
+
+use std::ops::Range;
+
+use super::plan::BLOCK;
+use crate::dtype::DType;
+use crate::kernels::bytes::ByteRange;
+use crate::kernels::conv::epilogue::Finish;
+use crate::post_ops::PostOp;
+use crate::simd::bytes::ByteVector;
+
+/// A post-op over 16 channels.
+pub(super) enum Step {
+    Mul([f32; BLOCK]),
+    Add([f32; BLOCK]),
+    Round(ByteRange),
+    /// Adds a quantised residual.
+    Residual {
+        is_signed: bool,
+        scale: f32,
+        zero_point: i32,
+    },
+}
+
+/// The post-ops of a block, but for the last `quantize`; nothing if one of them is for rows in memory only.
+pub(super) fn steps(finish: &Finish<'_>, channels: Range<usize>) -> Option<Vec<Step>> {
+    let mut numbers = finish.channel.iter();
+    let mut block = || {
+        let mut block = [0.0; BLOCK];
+        block[..channels.len()].copy_from_slice(&numbers.next()?[channels.clone()]);
+        Some(block)
+    };
+    let ops = finish.post_ops.iter().filter(|op| !matches!(op, PostOp::Quantize { .. }));
+    ops.map(|op| match *op {
+        PostOp::MulChannel => block().map(Step::Mul),
+        PostOp::AddChannel => block().map(Step::Add),
+        PostOp::Round { dtype, zero_point } => Some(Step::Round(ByteRange::new(dtype, zero_point))),
+        PostOp::QuantizedResidual { dtype, scale, zero_point } => {
+            Some(Step::Residual { is_signed: dtype == DType::S8, scale, zero_point })
+        }
+        _ => None,
+    })
+    .collect()
+}
+
+/// Where the pixels of a row go, in one block.
+pub(super) enum Sink<'a> {
+    /// The sums as they are.
+    Sums(&'a mut [[i32; BLOCK]]),
+    /// What the post-ops make of them.
+    Numbers(Finished<'a>, &'a mut [[f32; BLOCK]]),
+    /// What `quantize` makes of that.
+    Bytes(Finished<'a>, ByteRange, &'a mut [[u8; BLOCK]]),
+}
+
+/// The post-ops of a block, and the row of the residual that they add.
+#[derive(Clone, Copy)]
+pub(super) struct Finished<'a> {
+    pub steps: &'a [Step],
+    pub residual: &'a [[u8; BLOCK]],
+}
+
+impl Sink<'_> {
+    /// How many pixels the row has.
+    pub fn len(&self) -> usize {
+        match self {
+            Sink::Sums(to) => to.len(),
+            Sink::Numbers(_, to) => to.len(),
+            Sink::Bytes(.., to) => to.len(),
+        }
+    }
+
+    /// Takes the sums of `P` pixels from `x` on: those of block `o` of each.
+    #[inline(always)]
+    pub fn take<V: ByteVector, const P: usize, const O: usize>(
+        &mut self,
+        proof: V::Proof,
+        x: usize,
+        sums: &[[V; O]; P],
+        o: usize,
+    ) {
+        match self {
+            Sink::Sums(to) => {
+                let to = &mut to[x..x + P];
+                for_each_below!(p < P => {
+                    sums[p][o].store(&mut to[p]);
+                });
+            }
+            Sink::Numbers(finished, to) => {
+                let numbers = finished.numbers(proof, x, sums, o);
+                let to: &mut [[i32; BLOCK]] = bytemuck::cast_slice_mut(&mut to[x..x + P]);
+                for_each_below!(p < P => {
+                    numbers[p].store(&mut to[p]);
+                });
+            }
+            Sink::Bytes(finished, range, to) => {
+                let numbers = finished.numbers(proof, x, sums, o);
+                let to = &mut to[x..x + P];
+                for_each_below!(p < P => {
+                    to[p] = range.bytes(proof, numbers[p]);
+                });
+            }
+        }
+    }
+}
+
+impl Finished<'_> {
+    #[inline(always)]
+    fn numbers<V: ByteVector, const P: usize, const O: usize>(
+        self,
+        proof: V::Proof,
+        x: usize,
+        sums: &[[V; O]; P],
+        o: usize,
+    ) -> [V; P] {
+        let mut all = [sums[0][o]; P];
+        for_each_below!(p < P => {
+            all[p] = sums[p][o].to_f32();
+        });
+        for step in self.steps {
+            match step {
+                Step::Mul(by) => {
+                    let by = V::numbers(proof, by);
+                    for_each_below!(p < P => {
+                        all[p] = all[p].mul(by);
+                    });
+                }
+                Step::Add(more) => {
+                    let more = V::numbers(proof, more);
+                    for_each_below!(p < P => {
+                        all[p] = all[p].add(more);
+                    });
+                }
+                Step::Round(range) => {
+                    for_each_below!(p < P => {
+                        all[p] = range.round_all(proof, all[p]);
+                    });
+                }
+                Step::Residual { is_signed, scale, zero_point } => {
+                    let scale = V::numbers(proof, &[*scale; BLOCK]);
+                    let residual = &self.residual[x..x + P];
+                    for_each_below!(p < P => {
+                        let integer = V::widened(proof, &residual[p], *is_signed).add_integer(-*zero_point);
+                        all[p] = all[p].add(integer.to_f32().mul(scale));
+                    });
+                }
+            }
+        }
+        all
+    }
+}

@@ -1,0 +1,122 @@
+//! `lookup`: a function of integers of 8 bits, as a table of its values.
+
+use crate::dtype::{DType, Element};
+use crate::elementwise::{self, MapDestination};
+use crate::error::{Result, fail};
+use crate::kernels::blocked_map::{self, MapOperand};
+use crate::op::lookup::DTypeTuple;
+use crate::op::schema::{data, output_like, param};
+use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::ops::pointwise::{layout_to_record, recorded};
+use crate::tensor::any::{Operand, TensorMut, TensorRef};
+use crate::tensor::result_format::FormatRule;
+use crate::tensor::strided::StridedTensor;
+
+/// As many as a byte has.
+const VALUES: usize = 256;
+
+const BYTES: &[DType] = &[DType::U8, DType::S8];
+const ARGS: &[ArgSpec] = &[
+    data("x").with_dtypes(BYTES),
+    param("values").with_fixed_dtypes(BYTES, "the values are integers of 8 bits"),
+];
+
+pub(crate) static LOOKUP: Op = Op::new(
+    &Schema::new("lookup", ARGS)
+        .with_outputs(&[output_like("dst", "values")])
+        .elementwise()
+        .without_gradient("its operand is of integers"),
+)
+.with(&Kernel::rust(&kernel).with_dtypes(EACH).on_both());
+const EACH: &[DTypeTuple] = &[
+    DTypeTuple { operands: &[DType::U8, DType::U8], results: &[DType::U8] },
+    DTypeTuple { operands: &[DType::U8, DType::S8], results: &[DType::S8] },
+    DTypeTuple { operands: &[DType::S8, DType::U8], results: &[DType::U8] },
+    DTypeTuple { operands: &[DType::S8, DType::S8], results: &[DType::S8] },
+];
+
+pub(crate) const OPS: &[&Op] = &[&LOOKUP];
+
+/// The value that a table has for each integer of 8 bits: `values[x]`, where negative integers count from the end, as indices do.
+///
+/// Any function of quantised numbers is such a table: dequantise the 256 integers, apply the function, and quantise.
+///
+/// ```
+/// use blocktensor::{StridedTensor, ops};
+/// let squares: Vec<u8> = (0..256).map(|x| (x * x).min(255) as u8).collect();
+/// let x = StridedTensor::from_slice(&[3u8, 0, 16], &[3])?;
+/// let y = ops::lookup(&x, &StridedTensor::from_slice(&squares, &[256])?)?;
+/// assert_eq!(y.to_vec::<u8>()?, [9, 0, 255]);
+/// # Ok::<(), blocktensor::Error>(())
+/// ```
+///
+/// # Shapes
+/// `x` of any, `values` `[256]`. The result has the shape of `x`.
+///
+/// # Dtypes
+/// `x` and `values` u8 or s8, each for itself. The result has the dtype of `values`.
+///
+/// # Layouts
+/// Strided: any strides. The result has the strides that PyTorch's `TensorIterator` infers. Blocked: any activation. The result keeps
+/// the layout; its channel tail is 0, whatever the table has for 0.
+///
+/// # Errors
+/// `ShapeMismatch` for another number of values; `UnsupportedDType`.
+#[track_caller]
+pub fn lookup<T: Operand>(x: &T, values: &StridedTensor) -> Result<T> {
+    LOOKUP.call_one(&[Arg::Tensor(x.tensor_ref()), Arg::Tensor(TensorRef::Strided(values))])
+}
+
+fn kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    let (x, values) = (args.tensor(0)?, args.strided(1)?);
+    if values.dims() != [VALUES] {
+        let (got, rule) =
+            (TensorRef::Strided(values).describe(), "it has a value for each integer of 8 bits");
+        fail!(ShapeMismatch, args.op(), "values", got, rule, "pass a vector of 256 values");
+    }
+    match (x.dtype(), values.dtype()) {
+        (DType::U8, DType::U8) => map(args, results, values, |t: &[u8; VALUES], x: u8| t[usize::from(x)]),
+        (DType::U8, _) => map(args, results, values, |t: &[i8; VALUES], x: u8| t[usize::from(x)]),
+        (_, DType::U8) => {
+            map(args, results, values, |t: &[u8; VALUES], x: i8| t[usize::from(x.cast_unsigned())])
+        }
+        (..) => map(args, results, values, |t: &[i8; VALUES], x: i8| t[usize::from(x.cast_unsigned())]),
+    }
+}
+
+fn map<A: Element, O: Element>(
+    args: &Args<'_>,
+    results: &mut Results<'_>,
+    values: &StridedTensor,
+    f: impl Fn(&[O; VALUES], A) -> O + Sync + Copy,
+) -> KernelResult {
+    let op = args.op();
+    // Of a call that only infers there are no values.
+    let read = || -> Result<[O; VALUES]> {
+        let mut table = [O::zeroed(); VALUES];
+        table.copy_from_slice(&values.values::<O>()?);
+        Ok(table)
+    };
+    match args.tensor(0)? {
+        TensorRef::Strided(x) => {
+            let dst = results.in_any_strides(FormatRule::ElementWise, &[x], x.dims(), O::DTYPE)?;
+            let to = layout_to_record(&TensorMut::Strided(dst));
+            let work = || {
+                let table = read()?;
+                elementwise::map1_to(op, MapDestination::of_result(dst), x, move |v: A| f(&table, v))
+            };
+            Ok(recorded(args, || to, work)?)
+        }
+        TensorRef::Blocked(x) => {
+            let channels = x.dims().get(1).copied().unwrap_or(1);
+            let dst = results.blocked(x.dims(), x.layout(), O::DTYPE)?;
+            let work = || {
+                let table = read()?;
+                let a = MapOperand::of_checked(op, x, channels)?;
+                blocked_map::map1(op, dst, &a, move |v: A| f(&table, v))
+            };
+            Ok(recorded(args, || x.layout().to_string(), work)?)
+        }
+        TensorRef::Opaque(_) => unreachable!("the kernel is registered for strided and blocked tensors"),
+    }
+}
