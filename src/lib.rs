@@ -117,6 +117,7 @@ mod reorders;
 mod scratchpad;
 #[allow(unsafe_code)]
 mod simd;
+mod stand_ins;
 mod tensor;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -152,6 +153,8 @@ pub use pack::{
     PackedLinear, PackedOp, PackedStem, Source, WeightsPacker,
 };
 pub use scratchpad::Scratchpad;
+#[doc(hidden)]
+pub use stand_ins::{are_stand_ins, with_stand_ins};
 pub use tensor::any::{OpaqueTensor, Operand, Tensor, TensorMut, TensorRef};
 pub use tensor::blocked::BlockedTensor;
 pub use tensor::desc::{Quantization, TensorDesc};

@@ -159,6 +159,7 @@ const BOUNDS: &str = "the lower bound of a clip comes first";
 const TOO_MANY: &str = "a kernel fuses at most 8 post-ops";
 const NOT_A_NUMBER: &str = "a number in it cannot be read";
 const NOT_LAST: &str = "`quantize` is the last post-op";
+const NOT_A_DTYPE: &str = "a dtype in it cannot be read";
 const NOT_A_BYTE: &str = "`quantize` and `round` take u8 or s8, and a zero point of that type";
 const BAD_SCALE: &str =
     "a residual with a scale is u8 or s8, its scale positive and finite, its zero point of that type";
@@ -348,7 +349,10 @@ impl FromStr for PostOps {
                 let mut inside = &inner[..end];
                 if ["quantize", "residual", "round"].contains(&word) {
                     let (dtype, number) = inside.split_once(',').unwrap_or((inside, ""));
-                    quantized = dtype.trim().parse::<DType>().ok();
+                    let Ok(dtype) = dtype.trim().parse::<DType>() else {
+                        return Err(PostOps::bad(text, NOT_A_DTYPE));
+                    };
+                    quantized = Some(dtype);
                     inside = number;
                 }
                 for number in inside.split(',') {
@@ -463,6 +467,15 @@ mod tests {
         ] {
             let e = text.parse::<PostOps>().unwrap_err().to_string();
             assert!(e.contains(part) && !e.contains('\n'), "{e}");
+        }
+    }
+
+    /// The text of the error is the one that was given.
+    #[test]
+    fn an_unknown_dtype_is_told() {
+        for text in ["quantize(u4,3)", "round(int8,0)", "residual(,1,0)"] {
+            let e = text.parse::<PostOps>().unwrap_err().to_string();
+            assert!(e.contains(&format!("got `{text}`, but a dtype in it cannot be read")), "{e}");
         }
     }
 

@@ -227,7 +227,8 @@ typedef void *bt_dlpack;
 typedef struct bt_value_info {
   // Its name.
   const char *name;
-  // The `bt_dtype` of its tensor in a run. Integers of any width are `BT_S32`, Booleans are `BT_U8`.
+  // The `bt_dtype` of its tensor in a run. Integers of any width are `BT_S32`, Booleans `BT_U8`, and what
+  // `QuantizeLinear` gives `BT_U8` or `BT_S8`.
   int32_t dtype;
   // Number of dimensions.
   size_t rank;

@@ -17,7 +17,8 @@ use crate::tensor::{number, strided};
 pub struct bt_value_info {
     /// Its name.
     pub name: *const c_char,
-    /// The `bt_dtype` of its tensor in a run. Integers of any width are `BT_S32`, Booleans are `BT_U8`.
+    /// The `bt_dtype` of its tensor in a run. Integers of any width are `BT_S32`, Booleans `BT_U8`, and what
+    /// `QuantizeLinear` gives `BT_U8` or `BT_S8`.
     pub dtype: i32,
     /// Number of dimensions.
     pub rank: usize,

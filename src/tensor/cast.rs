@@ -67,8 +67,8 @@ halves! {
     f16, f16::to_f32, f16::from_f32: f32 u8 i8 i32;
 }
 
-/// Writes the numbers of `x` as the elements of a result. With `saturate`, finite numbers beyond the range of bf16 or f16 become the
-/// largest of it.
+/// Writes the numbers of `x` as the elements of a result. With `saturate`, a finite number beyond the range of the result becomes the
+/// nearest one in it.
 pub(crate) fn cast_to(
     op: &'static str,
     dst: &mut StridedTensor,
@@ -129,6 +129,20 @@ fn cast(op: &'static str, to: DType, dst: TensorMut<'_>, x: &StridedTensor, satu
         (DType::F32, DType::F16) if saturate => {
             return mapped(op, dst, x, |a| f16::from_f32(within(a, f32::from(f16::MAX))));
         }
+        (DType::BF16, DType::F16) if saturate => {
+            return mapped(op, dst, x, |a| f16::from_f32(within(math::widen(a), f32::from(f16::MAX))));
+        }
+        (DType::S32, DType::F16) if saturate => {
+            return mapped(op, dst, x, |a: i32| f16::from_f32(within(a as f32, f32::from(f16::MAX))));
+        }
+        (DType::S32, DType::U8) if saturate => {
+            return mapped(op, dst, x, |a: i32| a.clamp(0, u8::MAX.into()) as u8);
+        }
+        (DType::S32, DType::S8) if saturate => {
+            return mapped(op, dst, x, |a: i32| a.clamp(i8::MIN.into(), i8::MAX.into()) as i8);
+        }
+        (DType::U8, DType::S8) if saturate => return mapped(op, dst, x, |a: u8| a.min(127).cast_signed()),
+        (DType::S8, DType::U8) if saturate => return mapped(op, dst, x, |a: i8| a.max(0).cast_unsigned()),
         _ => {}
     }
     macro_rules! by_type {

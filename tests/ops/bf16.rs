@@ -119,6 +119,33 @@ fn casts_that_saturate_keep_finite_numbers_finite() {
     assert_eq!(call("f16", false)[6..], [65_504.0, f32::INFINITY]);
 }
 
+#[test]
+fn casts_of_integers_saturate_on_request() {
+    let cases: [(DType, &[f32], &str, &[f32]); 6] = [
+        (DType::S32, &[-300.0, -1.0, 127.0, 128.0, 256.0], "u8", &[0.0, 0.0, 127.0, 128.0, 255.0]),
+        (DType::S32, &[-300.0, -1.0, 127.0, 128.0, 256.0], "s8", &[-128.0, -1.0, 127.0, 127.0, 127.0]),
+        (DType::S8, &[-128.0, -1.0, 0.0, 127.0], "u8", &[0.0, 0.0, 0.0, 127.0]),
+        (DType::U8, &[0.0, 127.0, 128.0, 255.0], "s8", &[0.0, 127.0, 127.0, 127.0]),
+        (DType::S32, &[-100_000.0, 65_504.0, 100_000.0], "f16", &[-65_504.0, 65_504.0, 65_504.0]),
+        (DType::BF16, &[-1e38, 1.0, f32::INFINITY], "f16", &[-65_504.0, 1.0, f32::INFINITY]),
+    ];
+    for (from, values, to, want) in cases {
+        let x = StridedTensor::from_slice(values, &[1, values.len(), 1]).unwrap().to_dtype(from).unwrap();
+        for x in [
+            Tensor::from(x.clone()),
+            x.to_blocked(&Layout::blocked_activation(3, 8).unwrap()).unwrap().into(),
+        ] {
+            let call = |saturate: bool| {
+                let args: [(&str, Value); 3] =
+                    [("x", x.clone().into()), ("dtype", to.into()), ("saturate", saturate.into())];
+                elements(&dispatch::call("to_dtype", &args).unwrap().remove(0))
+            };
+            assert_eq!(call(true), want, "{from} to {to}");
+            assert_ne!(call(false), want, "{from} to {to}");
+        }
+    }
+}
+
 /// A convolution in bf16: its problem, and its operands, which bf16 holds.
 struct Case {
     p: Problem,

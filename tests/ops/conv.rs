@@ -1,6 +1,6 @@
 //! Convolution under every dispatch key, against f64 loops from the definition.
 
-use blocktensor::ops::{self, Conv1d, Conv2d, Conv3d, Fusion, PostOp};
+use blocktensor::ops::{self, Conv1d, Conv2d, Conv3d, ConvTranspose2d, Fusion, PostOp};
 use blocktensor::{
     BlockedTensor, DType, Error, Layout, MemoryFormat, PackedConv1d, PackedConv2d, PackedConv3d, Source,
     StridedTensor, Tensor, WeightsKind, ledger,
@@ -346,6 +346,30 @@ fn conv2d_records_packing_on_every_call_and_refuses_interchange_layouts() {
         let e = packer.pack_for(&Source::of(&xb).unwrap()).unwrap_err();
         assert!(matches!(e, Error::UnsupportedOp(_)), "{e}");
         assert!(e.to_string().contains("reorder_to"), "{e}");
+    }
+}
+
+/// Elements that expanded axes share: kernels of any strides read them from one place. Few output channels, and many.
+#[test]
+fn convolutions_take_expanded_sources() {
+    let close = |what: &str, got: &[f32], want: &[f32]| {
+        let want: Vec<f64> = want.iter().map(|&v| v.into()).collect();
+        assert_close(what, got, &want, |_| 1e-4);
+    };
+    let mut rng = Rng(0x5eed_0160);
+    for (shared, outputs) in [([1, 4, 6, 1], 2), ([1, 4, 6, 1], 9), ([1, 1, 1, 1], 3), ([1, 1, 6, 7], 9)] {
+        let x = StridedTensor::from_slice(&rng.reals(shared.iter().product()), &shared).unwrap();
+        let x = x.expand(&[2, 4, 6, 7]).unwrap();
+        let dense = x.contiguous(MemoryFormat::Contiguous).unwrap();
+        let w = StridedTensor::from_slice(&rng.reals(outputs * 36), &[outputs, 4, 3, 3]).unwrap();
+        let conv = Conv2d::new().stride(2).padding(1);
+        let of = |x: &StridedTensor| ops::conv2d(x, &w, None, &conv).unwrap().to_vec::<f32>().unwrap();
+        close("conv2d", &of(&x), &of(&dense));
+        let w = StridedTensor::from_slice(&rng.reals(outputs * 36), &[4, outputs, 3, 3]).unwrap();
+        let of = |x: &StridedTensor| {
+            ops::conv_transpose2d(x, &w, None, &ConvTranspose2d::new()).unwrap().to_vec::<f32>().unwrap()
+        };
+        close("conv_transpose2d", &of(&x), &of(&dense));
     }
 }
 

@@ -287,6 +287,32 @@ fn packed_weights_are_kept_in_files() {
     std::fs::remove_dir_all(&dir).unwrap();
 }
 
+/// A sum that 32 bits do not hold would wrap around.
+#[test]
+fn weights_whose_sums_have_more_than_32_bits_are_refused() {
+    let c = 70_000;
+    let full = |dtype, value: f32| bytes(dtype, &vec![value; c], &[1, c, 1, 1]);
+    let x = full(DType::U8, 255.0);
+    let call = |value: f32, zero_point: i64| {
+        let args = [
+            ("x", x.clone().into()),
+            ("weights", full(DType::S8, value).into()),
+            ("x_zero_point", zero_point.into()),
+        ];
+        dispatch::call("conv2d", &args).map(|mut got| elements(&got.remove(0))[0])
+    };
+    assert_eq!(call(100.0, 0).unwrap(), (c * 255 * 100) as f32);
+    // Sources are as far as 128 from this zero point.
+    assert_eq!(call(-128.0, 128).unwrap(), -((c * 127 * 128) as f32));
+    for value in [127.0, -128.0] {
+        let error = call(value, 0).unwrap_err().to_string();
+        assert!(
+            error.contains("sums of 32 bits hold up to") && error.contains("output channel 0"),
+            "{error}"
+        );
+    }
+}
+
 #[test]
 fn what_does_not_go_together_is_an_error() {
     let x = bytes(DType::U8, &[1.0; 32], &[1, 2, 4, 4]);

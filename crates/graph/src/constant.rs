@@ -40,6 +40,15 @@ impl ElementType {
             ElementType::SignedByte => DType::S8,
         }
     }
+
+    /// The type as models state it: whether a run holds integers of 8 bits as bytes is not theirs to say.
+    pub fn as_stated(self) -> ElementType {
+        match self {
+            ElementType::Byte => ElementType::Int(Integer::U8),
+            ElementType::SignedByte => ElementType::Int(Integer::I8),
+            of => of,
+        }
+    }
 }
 
 /// The width and the sign of integers: what they wrap around at.

@@ -5,12 +5,10 @@
 //!
 //! They stand here, and not in an importer, so that whoever loads a saved plan has them.
 
-use std::cell::Cell;
-
 use blocktensor::dispatch::DispatchKey;
 use blocktensor::{
     BoundOp, Complaint, DType, Error, MemoryFormat, Operand, Operator, Result, Scratchpad, StridedTensor,
-    Tensor, TensorDesc, TensorMut, TensorRef, memory,
+    Tensor, TensorDesc, TensorMut, TensorRef, are_stand_ins, memory,
 };
 use serde::{Deserialize, Serialize};
 
@@ -50,23 +48,6 @@ pub enum IntegerFunction {
     /// Numbers are rounded towards zero. NaN and a number outside the type are errors; integers wrap around.
     ToInt(Integer),
     ToBool,
-}
-
-thread_local! {
-    static STAND_INS: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Runs steps of a plan on zeros, which stand for the elements of a run. A value that is an error of a run is replaced then: no
-/// program passed it.
-pub(crate) fn with_stand_ins<R>(run: impl FnOnce() -> R) -> R {
-    struct Before(bool);
-    impl Drop for Before {
-        fn drop(&mut self) {
-            STAND_INS.set(self.0);
-        }
-    }
-    let _before = Before(STAND_INS.replace(true));
-    run()
 }
 
 impl IntegerFunction {
@@ -134,8 +115,8 @@ impl IntegerFunction {
     fn takes(self, operand: usize) -> &'static [DType] {
         match self {
             IntegerFunction::FloatFmod => &[DType::F32],
-            IntegerFunction::ToInt(_) => &[DType::F32, DType::S32, DType::U8],
-            IntegerFunction::ToFloat | IntegerFunction::ToBool => &[DType::S32, DType::U8],
+            IntegerFunction::ToInt(_) => &[DType::F32, DType::S32, DType::U8, DType::S8],
+            IntegerFunction::ToFloat | IntegerFunction::ToBool => &[DType::S32, DType::U8, DType::S8],
             IntegerFunction::Where if operand == 0 => &[DType::U8],
             _ => &[DType::S32],
         }
@@ -295,6 +276,7 @@ impl Integers {
         Ok(match x.dtype() {
             DType::F32 => collect(x.to_vec::<f32>()?.into_iter().map(f64::from))?,
             DType::U8 => collect(x.to_vec::<u8>()?.into_iter().map(f64::from))?,
+            DType::S8 => collect(x.to_vec::<i8>()?.into_iter().map(f64::from))?,
             _ => collect(x.to_vec::<i32>()?.into_iter().map(f64::from))?,
         })
     }
@@ -302,7 +284,7 @@ impl Integers {
     /// A result as a tensor of s32 holds it.
     fn narrow(&self, value: f64) -> Result<i32> {
         let value = self.of.wrap(value as i64);
-        if STAND_INS.get() {
+        if are_stand_ins() {
             return Ok(value as i32);
         }
         let is_lost = self.of == Integer::U64 && value < 0;
@@ -319,7 +301,7 @@ impl Integers {
     fn whole(&self, number: f64) -> Result<f64> {
         match self.of.truncate(number) {
             Some(_) => Ok(number.trunc()),
-            None if STAND_INS.get() => Ok(0.0),
+            None if are_stand_ins() => Ok(0.0),
             None => {
                 let (rule, remedy) = IntegerFunction::casts(self.of, number);
                 let got = format!("{:?}", number as f32);
@@ -334,7 +316,7 @@ impl Integers {
         if (0.0..size).contains(&from_start) {
             return Ok(from_start);
         }
-        if STAND_INS.get() {
+        if are_stand_ins() {
             return Ok(0.0);
         }
         let (rule, remedy) = IntegerFunction::indices_of(size as usize);
@@ -355,7 +337,7 @@ impl Integers {
             [a, b] if self.function == IntegerFunction::FloatFmod => {
                 collect(a.iter().zip(b).map(|(a, b)| a % b))?
             }
-            [_, b] if self.divides() && b.contains(&0.0) && !STAND_INS.get() => {
+            [_, b] if self.divides() && b.contains(&0.0) && !are_stand_ins() => {
                 let (got, rule, remedy) = IntegerFunction::BY_ZERO;
                 let complaint = Complaint::new(self.node_op.clone(), "divisor", got, rule, remedy);
                 return Err(Error::InvalidArgument(complaint));
@@ -454,19 +436,22 @@ mod tests {
         for (function, want) in
             [(IntegerFunction::Div, [1, 7]), (IntegerFunction::Mod, [3, 0]), (IntegerFunction::Fmod, [3, 0])]
         {
-            assert_eq!(with_stand_ins(|| run(function, &[7, 7], &[4, 0])).unwrap(), want);
+            assert_eq!(blocktensor::with_stand_ins(|| run(function, &[7, 7], &[4, 0])).unwrap(), want);
             let error = run(function, &[7, 7], &[4, 0]).unwrap_err().to_string();
             assert!(error.contains("not divided by 0"), "{error}");
         }
-        assert_eq!(with_stand_ins(|| run(IntegerFunction::Add, &[7], &[0])).unwrap(), [7]);
+        assert_eq!(blocktensor::with_stand_ins(|| run(IntegerFunction::Add, &[7], &[0])).unwrap(), [7]);
         // As are an index outside its axis, and a number that the integer type does not hold.
-        assert_eq!(with_stand_ins(|| run(IntegerFunction::FromStart, &[-7, -1], &[6, 6])).unwrap(), [0, 5]);
+        assert_eq!(
+            blocktensor::with_stand_ins(|| run(IntegerFunction::FromStart, &[-7, -1], &[6, 6])).unwrap(),
+            [0, 5]
+        );
         assert!(run(IntegerFunction::FromStart, &[-7, -1], &[6, 6]).is_err());
         let x = StridedTensor::from_slice(&[f32::INFINITY, 2.5], &[2]).unwrap();
         let (function, node_op) = (IntegerFunction::ToInt(Integer::I64), "Cast".to_string());
         let cast = Integers { function, of: Integer::I64, node_op };
         let cast = || cast.compute(&[x.tensor_ref()])?.to_vec::<i32>();
-        assert_eq!(with_stand_ins(cast).unwrap(), [0, 2]);
+        assert_eq!(blocktensor::with_stand_ins(cast).unwrap(), [0, 2]);
         assert!(cast().is_err());
     }
 }

@@ -101,7 +101,7 @@ impl Importer {
             let Some(op) = known else {
                 return Err(format!(
                     "there is no importer for this op of `{domain}`; if ONNX Runtime wrote it while it optimised the model, pass the \
-                     model as it was before"
+                     model as it was before; if its quantiser wrote it, use `QuantFormat.QDQ`"
                 ));
             };
             let is_known = |name: &str, value: &Attribute| {
@@ -121,7 +121,12 @@ impl Importer {
             return Err(reason);
         }
         let Some(op) = ops::find(op_type) else {
-            return Err("there is no importer for this op".to_string());
+            let quantised = if ["ConvInteger", "MatMulInteger"].contains(&op_type) {
+                "; quantise the model with scales of its own (`quantize_static`), or pass it as it was before"
+            } else {
+                ""
+            };
+            return Err(format!("there is no importer for this op{quantised}"));
         };
         let is_known = |name: &str| op.attributes.iter().any(|(known, _)| *known == name);
         match attributes.iter().find(|(name, _)| !is_known(name)) {

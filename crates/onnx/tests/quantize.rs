@@ -4,7 +4,7 @@ use blocktensor::StridedTensor;
 use blocktensor_graph::{Layouts, PlanOptions};
 use rten_onnx::onnx::DataType;
 
-use crate::support::{Model, int, ints, tensor};
+use crate::support::{Model, int, ints, tensor, value};
 
 impl Model {
     fn bytes_of(mut self, name: &str, of: DataType, dims: &[i64], values: &[i16]) -> Model {
@@ -58,6 +58,80 @@ fn numbers_that_are_all_zero_have_a_scale() {
     let plan = model().read().unwrap().plan(&PlanOptions::new(Layouts::Nchw)).unwrap();
     let x = StridedTensor::from_slice(&[0f32, 51.0, 255.0, 102.0], &[4]).unwrap();
     assert_eq!(plan.run(&[&x]).unwrap()[0].to_vec::<u8>().unwrap(), [0, 51, 255, 102]);
+}
+
+/// ONNX asks for the type of each result.
+#[test]
+fn results_of_integers_have_the_type_that_the_model_states() {
+    let model = |of, stated| {
+        let mut model = Model::new().input("x", &[3]).pair("y", 0.5, of, 3);
+        model.graph.output.push(value("y", stated, &[3]));
+        model.node("QuantizeLinear", &["x", "y_scale", "y_zero"], &["y"])
+    };
+    let x = || StridedTensor::from_slice(&[-1f32, 0.5, 2.0], &[3]).unwrap();
+    for of in [DataType::UINT8, DataType::INT8] {
+        assert_eq!(model(of, of).run_on(vec![("x", x())]).unwrap()[0].1, [1.0, 4.0, 7.0]);
+    }
+    let e = model(DataType::UINT8, DataType::INT8).run_on(vec![("x", x())]).unwrap_err();
+    assert!(e.contains("got u8; the model says that it is i8"), "{e}");
+}
+
+#[test]
+fn results_of_integers_are_cast() {
+    for (of, least) in [(DataType::UINT8, 0.0), (DataType::INT8, -128.0)] {
+        let model = Model::new().input("x", &[4]).pair("y", 1.0, of, 0);
+        let mut model = model.node("QuantizeLinear", &["x", "y_scale", "y_zero"], &["y"]);
+        for to in [DataType::INT32, DataType::FLOAT, DataType::BOOL, DataType::INT8] {
+            let name = format!("y as {}", to.0);
+            model = model.node_with("Cast", &["y"], &[&name], vec![int("to", to.0.into())]).output(&name);
+        }
+        let got = model.run(&[("x", &[4], &[-200.0, 0.0, 3.0, 127.0])]);
+        let want = [least, 0.0, 3.0, 127.0];
+        assert_eq!([&got[0].1[..], &got[1].1, &got[3].1], [&want[..]; 3], "{of}");
+        assert_eq!(got[2].1, want.map(|v| f32::from(u8::from(v != 0.0))), "{of}");
+    }
+}
+
+#[test]
+fn types_that_a_node_states_are_kept_or_refused() {
+    let error = |op: &str, attribute: &str, of: DataType| {
+        let model = Model::new().opset(23).input("x", &[2]).pair("q", 1.0, DataType::UINT8, 3);
+        let (x, y) = if op == "QuantizeLinear" { ("x", "y") } else { ("q_zero", "z") };
+        let attributes = vec![int(attribute, of.0.into())];
+        let model = model.node_with(op, &[x, "q_scale", "q_zero"], &[y], attributes).output(y);
+        let x = StridedTensor::from_slice(&[0f32; 2], &[2]).unwrap();
+        model.run_on(vec![("x", x)]).map(|got| got.len())
+    };
+    let e = error("QuantizeLinear", "output_dtype", DataType::INT8).unwrap_err();
+    assert!(e.contains("output_dtype: got i8; the zero point is of u8"), "{e}");
+    let e = error("QuantizeLinear", "precision", DataType::FLOAT16).unwrap_err();
+    assert!(e.contains("a division in FLOAT16"), "{e}");
+    let e = error("DequantizeLinear", "output_dtype", DataType::FLOAT16).unwrap_err();
+    assert!(e.contains("a result of FLOAT16"), "{e}");
+    for (op, attribute, of) in [
+        ("QuantizeLinear", "output_dtype", DataType::UINT8),
+        ("QuantizeLinear", "precision", DataType::FLOAT),
+        ("DequantizeLinear", "output_dtype", DataType::FLOAT),
+    ] {
+        assert_eq!(error(op, attribute, of), Ok(1), "{op}");
+    }
+}
+
+/// Planning runs on zeros, which are no scales: those of a run are checked.
+#[test]
+fn scales_may_be_inputs() {
+    let model =
+        Model::new().input("x", &[3]).input("scale", &[]).bytes_of("zero", DataType::UINT8, &[], &[1]);
+    let model = model.node("QuantizeLinear", &["x", "scale", "zero"], &["y"]).output("y");
+    let graph = model.read().unwrap();
+    for layouts in [Layouts::Nchw, Layouts::Measured] {
+        let plan = graph.plan(&PlanOptions::new(layouts)).unwrap();
+        let x = StridedTensor::from_slice(&[0f32, 1.0, 2.0], &[3]).unwrap();
+        let scale = |value: f32| StridedTensor::from_slice(&[value], &[]).unwrap();
+        assert_eq!(plan.run(&[&x, &scale(0.5)]).unwrap()[0].to_vec::<u8>().unwrap(), [1, 3, 5]);
+        let e = plan.run(&[&x, &scale(0.0)]).unwrap_err().to_string();
+        assert!(e.contains("got 0, but a scale is positive and finite"), "{e}");
+    }
 }
 
 #[test]

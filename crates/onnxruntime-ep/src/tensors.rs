@@ -35,6 +35,7 @@ impl Held {
             DType::F32 => self.data_type == FLOAT,
             DType::S32 => self.data_type == INT32,
             DType::U8 => matches!(self.data_type, BOOL | UINT8),
+            DType::S8 => self.data_type == INT8,
             _ => false,
         };
         same && self.data.addr().is_multiple_of(dtype.size_bytes())
@@ -42,8 +43,9 @@ impl Held {
 
     fn refused(&self, what: &str, of: ElementType) -> Failure {
         Failure::invalid(format!(
-            "{what}: got ONNX's type {}; the plan has {of}; export the model again",
-            self.data_type
+            "{what}: got ONNX's type {}; the plan has {}; export the model again",
+            self.data_type,
+            of.as_stated()
         ))
     }
 
@@ -155,5 +157,37 @@ impl Held {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each type that a plan has for its results, beside ONNX's types for them: the memory itself, or a copy that is written back.
+    #[test]
+    fn results_reach_memory_of_each_type() {
+        let cases = [
+            (ElementType::F32, FLOAT),
+            (ElementType::Bool, BOOL),
+            (ElementType::Byte, UINT8),
+            (ElementType::SignedByte, INT8),
+            (ElementType::Int(blocktensor_graph::Integer::I32), INT32),
+            (ElementType::Int(blocktensor_graph::Integer::I8), INT8),
+            (ElementType::I64, INT64),
+        ];
+        for (of, data_type) in cases {
+            let mut memory = [0u64; 3];
+            let held = Held { data_type, dims: vec![1, 3], data: memory.as_mut_ptr().cast() };
+            let one = StridedTensor::from_slice(&[1f32; 3], &[1, 3]).unwrap().to_dtype(of.dtype()).unwrap();
+            // SAFETY: three elements of at most 8 bytes, which nobody else uses.
+            let written = unsafe {
+                let mut result = held.as_output(of.dtype()).unwrap();
+                one.copy_into(&mut result).unwrap();
+                held.take("y", of, &result)
+            };
+            assert!(written.is_ok(), "{of}: {written:?}");
+            assert_ne!(memory[0], 0, "{of}");
+        }
     }
 }

@@ -12,6 +12,7 @@ use crate::op::params::{Axis, Params, params, with_params};
 use crate::op::schema::{data, int, output_of, output_stated, param, word};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::pointwise::{layout_to_record, recorded};
+use crate::stand_ins::are_stand_ins;
 use crate::tensor::any::{Operand, TensorMut, TensorRef};
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
@@ -122,7 +123,7 @@ pub fn quantize<T: Operand>(
 /// As [`quantize`] has them.
 ///
 /// # Errors
-/// As [`quantize`]; zero points may be any.
+/// As [`quantize`]; zero points may be any, and scales any finite number.
 #[track_caller]
 pub fn dequantize<T: Operand>(
     x: &T,
@@ -169,16 +170,18 @@ impl<'a> Pairs<'a> {
         Ok(Pairs { op, scale, zero_point, is_one, axis: at })
     }
 
-    /// Checks the values, which are there only in a run. Returns the only pair, if it is one. `dtype` is what the zero points are of.
+    /// Checks the values, which are there only in a run. Returns the only pair, if it is one. `dtype` is what is made, with zero points
+    /// of it and by a division; without one, integers are multiplied.
     fn check(&self, dtype: Option<DType>) -> Result<Option<(f32, i32)>> {
         let scales: Cow<'_, [f32]> = self.scale.values()?;
-        if let Some(bad) = scales.iter().find(|s| !(**s > 0.0 && s.is_finite())) {
-            let (rule, remedy) = ("a scale is positive and finite", "pass another scale");
-            fail!(InvalidArgument, self.op, "scale", bad.to_string(), rule, remedy);
+        let is_scale = |s: f32| s.is_finite() && (s > 0.0 || dtype.is_none());
+        if let Some(bad) = scales.iter().find(|s| !is_scale(**s)).filter(|_| !are_stand_ins()) {
+            let rule = if dtype.is_none() { "a scale is finite" } else { "a scale is positive and finite" };
+            fail!(InvalidArgument, self.op, "scale", bad.to_string(), rule, "pass another scale");
         }
         let zero_points: Cow<'_, [i32]> = self.zero_point.values()?;
         if let Some((dtype, range)) = dtype.and_then(|dtype| Some((dtype, dtype.byte_range()?)))
-            && let Some(bad) = zero_points.iter().find(|z| !range.contains(*z))
+            && let Some(bad) = zero_points.iter().find(|z| !range.contains(*z)).filter(|_| !are_stand_ins())
         {
             let rule = format!("a zero point is an integer of {dtype}");
             let remedy = format!("pass {} to {}", range.start(), range.end());

@@ -191,7 +191,7 @@ impl Graph {
 
     /// Compares the type of a node's result with the one that the model says it has.
     fn check_type(&self, node: &GraphNode, id: ValueId, value: &Value) -> Result<()> {
-        let (info, of) = (&self.values[id.0], value.element_type().to_string());
+        let (info, of) = (&self.values[id.0], value.element_type().as_stated().to_string());
         match &info.declared {
             Some(declared) if *declared != of => Err(Error::Invalid {
                 what: format!("node `{}` ({}), output `{}`", node.name, node.expand.op(), info.name),

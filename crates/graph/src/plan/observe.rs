@@ -5,7 +5,6 @@ use blocktensor::{MemoryFormat, StridedTensor, TensorDesc};
 
 use super::{Plan, Reorder, Work};
 use crate::error::Result;
-use crate::integers::with_stand_ins;
 use crate::stop::Stop;
 
 impl Plan {
@@ -20,7 +19,8 @@ impl Plan {
     pub(super) fn observed_reorders(&self, mut stop: &Stop) -> Result<Vec<Reorder>> {
         let zeros = self.zeros()?;
         let inputs: Vec<&StridedTensor> = zeros.iter().collect();
-        let (result, ledger) = ledger::record(|| with_stand_ins(|| self.run_watched(&inputs, &mut stop)));
+        let (result, ledger) =
+            ledger::record(|| blocktensor::with_stand_ins(|| self.run_watched(&inputs, &mut stop)));
         result?;
         let of_step =
             |site: &str| self.steps.iter().any(|s| matches!(s.work, Work::Reorder) && *s.name == *site);

@@ -68,7 +68,7 @@ impl Subgraph {
         let mut results = Vec::with_capacity(self.outputs.len());
         for (name, declared) in self.outputs.iter().zip(&self.declared) {
             let value = values.get(name).cloned().ok_or_else(|| lost(name, cx))?;
-            let of = value.element_type().to_string();
+            let of = value.element_type().as_stated().to_string();
             if declared.as_ref().is_some_and(|declared| *declared != of) {
                 let rule = format!("the graph says that it is {}", declared.as_deref().unwrap_or_default());
                 return Err(cx.invalid(&format!("output `{name}`"), of, &rule, "export the model again"));

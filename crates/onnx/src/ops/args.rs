@@ -32,9 +32,12 @@ pub(super) fn floats<'a>(x: &'a Value, cx: &Expansion<'_>) -> Result<&'a Value> 
         other if x.constant().is_some() => {
             let op = cx.op_type();
             let text = "cast them to f32 before it, and the result back";
-            Err(cx.unsupported(format!("constants of {other} are not folded through `{op}`; {text}")))
+            Err(cx.unsupported(format!(
+                "constants of {} are not folded through `{op}`; {text}",
+                other.as_stated()
+            )))
         }
-        other => Err(cx.unsupported(format!("{other} tensors that a run computes"))),
+        other => Err(cx.unsupported(format!("{} tensors that a run computes", other.as_stated()))),
     }
 }
 

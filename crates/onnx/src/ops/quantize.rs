@@ -92,14 +92,26 @@ fn quantize_linear(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion
     let scale = scale(inputs, 1, cx)?;
     let axis = axis(node, x, &scale, cx)?;
     let (zero_point, of) = zero_point(maybe(inputs, 2), cx)?;
-    let stated = match node.int("output_dtype").unwrap_or(0) {
-        0 => ElementType::Byte,
-        number => {
-            let listed = DataType(i32::try_from(number).unwrap_or(0));
-            declared::known(listed).ok_or_else(|| not_of_8_bits(listed, cx))?
-        }
+    if let Some(precision) = stated(node, "precision").filter(|of| *of != DataType::FLOAT) {
+        return Err(cx.unsupported(format!("a division in {precision}; blocktensor has f32")));
+    }
+    let stated = match stated(node, "output_dtype") {
+        None => None,
+        Some(listed) => Some(declared::known(listed).ok_or_else(|| not_of_8_bits(listed, cx))?),
     };
-    Ok(vec![quantized(x, &scale, &zero_point, axis, of.unwrap_or(stated), cx)?])
+    if let (Some(of), Some(stated)) = (of, stated)
+        && of.as_stated() != stated
+    {
+        let rule = format!("the zero point is of {}", of.as_stated());
+        return Err(cx.invalid("output_dtype", stated, &rule, "export the model again"));
+    }
+    Ok(vec![quantized(x, &scale, &zero_point, axis, of.or(stated).unwrap_or(ElementType::Byte), cx)?])
+}
+
+/// A type that an attribute states. 0 is none.
+fn stated(node: &OnnxNode, attribute: &str) -> Option<DataType> {
+    let number = node.int(attribute).filter(|number| *number != 0)?;
+    Some(DataType(i32::try_from(number).unwrap_or(i32::MAX)))
 }
 
 fn quantized(
@@ -123,6 +135,9 @@ fn dequantize_linear(
     let x = input(inputs, 0, cx)?;
     let scale = scale(inputs, 1, cx)?;
     let axis = axis(node, x, &scale, cx)?;
+    if let Some(other) = stated(node, "output_dtype").filter(|of| *of != DataType::FLOAT) {
+        return Err(cx.unsupported(format!("a result of {other}; blocktensor has f32")));
+    }
     Ok(vec![dequantized(x, &scale, maybe(inputs, 2), axis, cx)?])
 }
 

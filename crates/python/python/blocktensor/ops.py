@@ -1219,7 +1219,7 @@ def dequantize(
         `x` u8, s8 or s32, `scale` f32, `zero_point` s32. The result is f32. Differences of s32 wrap around.
 
     Errors:
-        As `quantize`; zero points may be any.
+        As `quantize`; zero points may be any, and scales any finite number.
 
     Keys: strided, blocked.
 
@@ -3896,8 +3896,9 @@ def to_dtype(
     To bf16 and f16: round to nearest, ties to even (from s32 by way of f32). From floating point to
     integers: towards zero; numbers outside the range are clamped and NaN becomes 0 (PyTorch leaves both
     undefined). From integer to integer: the low bits. A tensor that has the dtype is copied;
-    `StridedTensor::to_dtype` returns it as it is. In a call by name with `saturate`, finite numbers beyond
-    the range of bf16 or f16 become its largest; else they become infinite.
+    `StridedTensor::to_dtype` returns it as it is. In a call by name with `saturate`, a finite number beyond
+    the range of the result becomes the nearest one in it: without, integers keep their low bits, and numbers
+    of bf16 and f16 become infinite.
 
     Shapes:
         Any. The result has the shape of `x`.

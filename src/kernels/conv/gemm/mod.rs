@@ -103,6 +103,8 @@ impl Loop for Add<'_> {
     fn run(self) {
         let Add { sums, src, step, weight } = self;
         match step {
+            // An expanded source.
+            0 => sums.iter_mut().for_each(|s| *s += src[0] * weight),
             1 => sums.iter_mut().zip(src).for_each(|(s, v)| *s += v * weight),
             _ => sums.iter_mut().zip(src.iter().step_by(step)).for_each(|(s, v)| *s += v * weight),
         }
@@ -241,6 +243,7 @@ impl<'a> Part<'a> {
                 self.stretches(tap, first, count, |pixels, at| {
                     let (line, src) = (&mut line[pixels], &src[plane + at..]);
                     match step {
+                        0 => line.fill(src[0]),
                         1 => line.copy_from_slice(&src[..line.len()]),
                         _ => line.iter_mut().zip(src.iter().step_by(step)).for_each(|(l, &v)| *l = v),
                     }

@@ -2,13 +2,20 @@
 
 use super::plan::{BLOCK, Form, Int8Plan, QUAD, Unit};
 use crate::buffer::Buffer;
-use crate::error::Result;
+use crate::error::{Result, fail};
 use crate::kernels::conv::phases::cube;
 use crate::kernels::conv::weights::{PlainWeights, WeightStrides};
+use crate::memory::try_filled;
+
+/// The largest sum of products that fits into 32 bits beside a bias of 24.
+const MOST: u64 = i32::MAX as u64 - (1 << 24);
 
 impl Int8Plan {
     /// The weights as [`Form`] says, unit by unit, zeros where there are none, and behind them the sum of each output channel's: of
     /// all taps, or of each tap where not every output meets all.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for weights whose sum with some source does not fit into 32 bits.
     pub(super) fn ordered(&self, w: &PlainWeights<'_>) -> Result<Buffer> {
         let mut buffer = Buffer::zeroed(self.ordered_bytes())?;
         let (weights, sums) = buffer.as_bytes_mut().split_at_mut(self.weight_bytes);
@@ -16,12 +23,28 @@ impl Int8Plan {
         let (plain, strides) = (w.tensor.data::<i8>(), WeightStrides::of(w));
         let of = (self.g.o / self.g.groups, cube(&self.g.kernel, 1));
         let (lists, lanes) = (self.sum_lists(), self.blocks() * BLOCK);
+        let mut sizes = try_filled(self.g.op, self.g.o, 0u64)?;
         for unit in &self.units {
             self.for_each_weight(unit, |at, o, c, tap| {
                 let value = plain[strides.offset(of, o, c, tap)];
                 weights[at] = value.cast_unsigned();
                 sums[tap % lists * lanes + o] += i32::from(value);
+                sizes[o] += u64::from(value.unsigned_abs());
             });
+        }
+        let zero_point = self.unsigned_zero_point();
+        let largest = u64::from(zero_point.max(255 - zero_point).unsigned_abs());
+        if let Some(o) = sizes.iter().position(|size| size * largest > MOST) {
+            let got = format!("weights of output channel {o} with a sum of magnitudes of {}", sizes[o]);
+            let rule = format!("sums of 32 bits hold up to {} with this zero point", MOST / largest);
+            fail!(
+                InvalidArgument,
+                self.g.op,
+                "weights",
+                got,
+                rule,
+                "split the input channels, or compute in f32"
+            );
         }
         Ok(buffer)
     }

@@ -19,7 +19,6 @@ use serde::{Deserialize, Serialize};
 use super::costs::is_lasting;
 use super::load::{Load, Sample, least, undisturbed};
 use crate::error::{Error, Result};
-use crate::integers::with_stand_ins;
 use crate::stop::Stop;
 
 /// What a thing takes, in **seconds**, and the range that it is in.
@@ -145,7 +144,7 @@ pub(super) struct Limit {
 /// Runs the tasks by turns: several rounds, fewer if that takes longer than `limit`.
 pub(super) fn measure(tasks: &mut [Task], limit: Limit, stop: &Stop) -> Result<()> {
     // One team for all: a worker that has just been woken may share the processor of the thread that woke it for a while.
-    blocktensor::run(|| with_stand_ins(|| measure_by_turns(tasks, limit, stop)))
+    blocktensor::run(|| blocktensor::with_stand_ins(|| measure_by_turns(tasks, limit, stop)))
 }
 
 fn measure_by_turns(tasks: &mut [Task], limit: Limit, stop: &Stop) -> Result<()> {

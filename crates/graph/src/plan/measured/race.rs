@@ -8,7 +8,6 @@ use super::super::run::Clock;
 use super::super::{Layouts, Plan};
 use super::load::{Load, Sample, undisturbed};
 use crate::error::Result;
-use crate::integers::with_stand_ins;
 use crate::stop::Stop;
 
 /// How often each plan runs: where nothing disturbs, and where other work does.
@@ -97,7 +96,7 @@ impl Least {
 /// Runs the plans by turns.
 pub(super) fn race(layouts: Vec<Layouts>, plans: &[Plan], stop: &Stop) -> Result<Race> {
     // One team for all, as in `measure`.
-    blocktensor::run(|| with_stand_ins(|| race_by_turns(layouts, plans, stop)))
+    blocktensor::run(|| blocktensor::with_stand_ins(|| race_by_turns(layouts, plans, stop)))
 }
 
 fn race_by_turns(layouts: Vec<Layouts>, plans: &[Plan], stop: &Stop) -> Result<Race> {
