@@ -125,6 +125,19 @@ fn scales_may_be_along_any_axis_and_integers_of_32_bits() {
     assert_eq!(got.to_vec::<f32>().unwrap()[0], 35000.0);
 }
 
+/// A product has no need of a positive one; channels that are all 0 have scales of 0.
+#[test]
+fn dequantize_takes_any_finite_scale() {
+    let x = StridedTensor::from_slice(&[4i8, -5, 6], &[3]).unwrap();
+    let zeros = vector(&[0i32, 1, 1]);
+    let got = ops::dequantize(&x, &vector(&[0f32, -0.5, 1.0]), &zeros, 0).unwrap();
+    assert_eq!(got.to_vec::<f32>().unwrap(), [0.0, 3.0, 5.0]);
+    for bad in [f32::NAN, f32::NEG_INFINITY] {
+        let error = ops::dequantize(&x, &vector(&[bad]), &vector(&[0i32]), 0).unwrap_err().to_string();
+        assert!(error.contains("a scale is finite"), "{error}");
+    }
+}
+
 /// The largest of integers needs no scale.
 #[test]
 fn max_pools_take_integers() {

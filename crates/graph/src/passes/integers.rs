@@ -15,6 +15,9 @@ use crate::network::{Links, Network, Node, TensorId, facts};
 /// Where f32 has all whole numbers: the bias of an integer convolution.
 const LARGEST_BIAS: f64 = 16_777_216.0;
 
+/// Products of 8 bits whose sum has 32 bits at most, beside a bias.
+const MOST_PRODUCTS: usize = (i32::MAX as usize - LARGEST_BIAS as usize) / (255 * 128);
+
 /// Returns how many nodes changed.
 pub(super) fn run(network: &mut Network) -> Result<usize> {
     // Elsewhere f32 is the faster one.
@@ -104,16 +107,16 @@ pub(super) struct Pair {
     pub zero_point: i32,
 }
 
-/// The scale and the zero point of a `quantize` or `dequantize` node, if they are constant and the same for all elements.
+/// The scale and the zero point of a `quantize` or `dequantize` node, if they are constant and the same for all elements. A scale that
+/// is not positive stays with its node, which refuses it or multiplies by it: with one, the largest integer is not the largest number.
 pub(super) fn pair_of(network: &Network, node: &Node, op: &str) -> Option<Pair> {
     if node.op.op() != op {
         return None;
     }
     let constant = |i: usize| network.tensor(*node.inputs.get(i)?).constant().filter(|c| c.numel() == 1);
-    Some(Pair {
-        scale: *constant(1)?.to_vec::<f32>().ok()?.first()?,
-        zero_point: *constant(2)?.to_vec::<i32>().ok()?.first()?,
-    })
+    let scale = *constant(1)?.to_vec::<f32>().ok()?.first()?;
+    let zero_point = *constant(2)?.to_vec::<i32>().ok()?.first()?;
+    (scale > 0.0 && scale.is_finite()).then_some(Pair { scale, zero_point })
 }
 
 /// The integers that a tensor was dequantised from: of 8 bits, all with one scale.
@@ -155,7 +158,12 @@ pub(super) fn weights_of(
     };
     let scales = all(memory::try_collect(CONSTANT, scale.to_vec::<f32>()?.into_iter().map(f64::from))?)?;
     let zero_points = zero_point.to_vec::<i32>()?;
-    if scales.len() != outputs || ![1, outputs].contains(&zero_points.len()) {
+    let products = w.numel() / outputs.max(1);
+    if scales.len() != outputs
+        || ![1, outputs].contains(&zero_points.len())
+        || scales.iter().any(|s| !s.is_finite())
+        || products > MOST_PRODUCTS
+    {
         return Ok(None);
     }
     // u8 with a zero point of 128 is s8 with one of 0.

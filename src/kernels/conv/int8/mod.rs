@@ -69,7 +69,7 @@ impl Int8Plan {
                 let of_plane = |d: usize| along_h.taps.iter().map(|h| of_row(d * kh + h.k)).sum::<i32>();
                 along_d.taps.iter().map(|d| of_plane(d.k)).sum()
             };
-            // Sums of products of 8 bits fit into 32 for fewer than 65,000 weights; larger ones wrap, as the products do.
+            // It wraps where the products do: the sum of both fits, as `ordered` checked.
             let bias = bias.get(o).map_or(0, |&b| b as i32);
             *start = bias.wrapping_sub(self.unsigned_zero_point().wrapping_mul(sum));
         }
