@@ -16,6 +16,15 @@ pub(crate) trait Function<A, O>: Sync {
     /// The function's value, in the arithmetic of the loop.
     fn of<M: Arithmetic>(&self, a: A) -> O;
 
+    /// The function's values of as many elements as both lists have.
+    #[inline(always)]
+    fn over<M: Arithmetic>(&self, from: &[A], to: &mut [O])
+    where
+        A: Copy,
+    {
+        to.iter_mut().zip(from).for_each(|(to, &a)| *to = self.of::<M>(a));
+    }
+
     /// The same for an element of bf16 that was widened.
     #[inline(always)]
     fn of_widened<M: Arithmetic>(&self, a: A) -> O {
@@ -288,9 +297,7 @@ impl<A: Element, O: Element, F: Function<A, O>> MathLoop for Map1<'_, F, (A, O)>
                 dst.fill(f.of::<M>(a[0]));
                 continue;
             }
-            for (d, &a) in dst.iter_mut().zip(a) {
-                *d = f.of::<M>(a);
-            }
+            f.over::<M>(a, dst);
         }
     }
 }

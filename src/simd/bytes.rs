@@ -48,6 +48,16 @@ pub(crate) fn dispatch<L: ByteLoop>(l: L) {
     super::arch::dispatch_bytes(l);
 }
 
+/// `to[i] = table[x[i]]`, for as many as both have.
+pub(crate) fn lookup(table: &[u8; 256], x: &[u8], to: &mut [u8]) {
+    super::arch::lookup(table, x, to);
+}
+
+/// [`lookup`], one after another.
+pub(super) fn lookup_each(table: &[u8; 256], x: &[u8], to: &mut [u8]) {
+    to.iter_mut().zip(x).for_each(|(to, &x)| *to = table[usize::from(x)]);
+}
+
 /// Byte vectors without intrinsics, in as many registers as the compiler needs.
 #[derive(Clone, Copy)]
 pub(super) struct PlainBytes([[u8; 4]; 16]);
@@ -192,6 +202,17 @@ mod tests {
                 *got == want.to_bits() as i32 || want.is_nan() && f32::from_bits(*got as u32).is_nan()
             };
             assert!(got.iter().zip(&want).all(is_same), "{got:?} {want:?}");
+        }
+    }
+
+    #[test]
+    fn each_byte_has_its_value_in_a_table() {
+        let table: [u8; 256] = std::array::from_fn(|i| (i * 167 + 13) as u8);
+        for count in [0, 1, 63, 64, 65, 300] {
+            let x: Vec<u8> = (0..count).map(|i| (i * 89 + 5) as u8).collect();
+            let mut got = vec![0; count];
+            lookup(&table, &x, &mut got);
+            assert_eq!(got, x.iter().map(|&x| table[x as usize]).collect::<Vec<_>>());
         }
     }
 

@@ -1,6 +1,6 @@
 //! Machines without a module of their own: the compiler chooses the instructions, from those that the target guarantees.
 
-use super::bytes::{ByteLoop, PlainBytes};
+use super::bytes::{ByteLoop, PlainBytes, lookup_each};
 use super::vectors::{KEEP, Vector, VectorLoop, VectorWidth, Width};
 use super::{Loop, MathLoop, VectorUnit};
 #[cfg(target_arch = "aarch64")]
@@ -50,6 +50,10 @@ pub(super) fn dispatch_math<L: MathLoop>(l: L) -> L::Out {
 
 pub(super) fn dispatch_bytes<L: ByteLoop>(l: L) {
     l.run::<PlainBytes>(());
+}
+
+pub(super) fn lookup(table: &[u8; 256], x: &[u8], to: &mut [u8]) {
+    lookup_each(table, x, to);
 }
 
 #[inline(always)]

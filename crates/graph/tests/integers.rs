@@ -211,6 +211,41 @@ fn layers_and_products_compute_with_integers() {
     }
 }
 
+/// A sum of two convolutions, each of which the graph rounds: the one that runs first leaves integers.
+#[test]
+fn both_sides_of_a_sum_stay_integers() {
+    let mut n = Net { graph: Graph::new(), names: 0 };
+    let image = n.graph.input("image", &[2.into(), 8.into(), 9.into(), 7.into()]).unwrap();
+    let x = n.quantize(image, 0.01, 120, "u8");
+    let x = n.dequantize(x, 0.01, 120);
+    let a = n.conv(x, &[20, 8, 1, 1], &[]);
+    let a = n.quantize(a, 0.004, 130, "u8");
+    let a = n.dequantize(a, 0.004, 130);
+    let b = n.conv(x, &[20, 8, 1, 1], &[]);
+    let b = n.quantize(b, 0.005, -4, "s8");
+    let b = n.dequantize(b, 0.005, -4);
+    let sum = n.op("add", &[("a", a), ("b", b)], &[]);
+    let sum = n.op("relu", &[("x", sum)], &[]);
+    let sum = n.quantize(sum, 0.006, 0, "u8");
+    let sum = n.dequantize(sum, 0.006, 0);
+    n.graph.output("sum", sum).unwrap();
+    let x = random(&[2, 8, 9, 7], 9);
+    let bare = Pass::ALL.into_iter().fold(PlanOptions::new(Layouts::Nchw), PlanOptions::without);
+    let want = numbers(&n.graph.plan(&bare).unwrap(), &x);
+    for layouts in Layouts::FIXED {
+        let plan = n.graph.plan(&PlanOptions::new(layouts)).unwrap();
+        let text = plan.to_string();
+        if Isa::Avx512Vnni.is_here() {
+            assert!(text.contains("residual(s8,") || text.contains("residual(u8,"), "{text}");
+            assert!(!text.contains("residual,"), "{text}");
+        }
+        let got = numbers(&plan, &x);
+        let apart = got.iter().zip(&want).filter(|(g, w)| (*g - *w).abs() > 0.003).count();
+        assert!(apart * 20 < want.len(), "{layouts:?}: {apart} of {}", want.len());
+        assert!(got.iter().zip(&want).all(|(g, w)| (g - w).abs() < 0.013), "{layouts:?}");
+    }
+}
+
 /// `x * sigmoid(x)` with a rounding in between, as quantisers write it, and a function of that: tables of the first integers. A small
 /// tensor keeps its functions.
 #[test]

@@ -1,13 +1,15 @@
 //! `lookup`: a function of integers of 8 bits, as a table of its values.
 
 use crate::dtype::{DType, Element};
-use crate::elementwise::{self, MapDestination};
+use crate::elementwise::{self, Function, MapDestination};
 use crate::error::{Result, fail};
 use crate::kernels::blocked_map::{self, MapOperand};
+use crate::math::Arithmetic;
 use crate::op::lookup::DTypeTuple;
 use crate::op::schema::{data, output_like, param};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::pointwise::{layout_to_record, recorded};
+use crate::simd;
 use crate::tensor::any::{Operand, TensorMut, TensorRef};
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
@@ -75,12 +77,25 @@ fn kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
         fail!(ShapeMismatch, args.op(), "values", got, rule, "pass a vector of 256 values");
     }
     match (x.dtype(), values.dtype()) {
-        (DType::U8, DType::U8) => map(args, results, values, |t: &[u8; VALUES], x: u8| t[usize::from(x)]),
-        (DType::U8, _) => map(args, results, values, |t: &[i8; VALUES], x: u8| t[usize::from(x)]),
-        (_, DType::U8) => {
-            map(args, results, values, |t: &[u8; VALUES], x: i8| t[usize::from(x.cast_unsigned())])
-        }
-        (..) => map(args, results, values, |t: &[i8; VALUES], x: i8| t[usize::from(x.cast_unsigned())]),
+        (DType::U8, DType::U8) => map::<u8, u8>(args, results, values),
+        (DType::U8, _) => map::<u8, i8>(args, results, values),
+        (_, DType::U8) => map::<i8, u8>(args, results, values),
+        (..) => map::<i8, i8>(args, results, values),
+    }
+}
+
+/// The values for all integers, as bytes.
+struct Table([u8; VALUES]);
+
+impl<A: Element, O: Element> Function<A, O> for Table {
+    #[inline(always)]
+    fn of<M: Arithmetic>(&self, a: A) -> O {
+        bytemuck::cast(self.0[usize::from(bytemuck::cast::<A, u8>(a))])
+    }
+
+    #[inline(always)]
+    fn over<M: Arithmetic>(&self, from: &[A], to: &mut [O]) {
+        simd::bytes::lookup(&self.0, bytemuck::cast_slice(from), bytemuck::cast_slice_mut(to));
     }
 }
 
@@ -88,32 +103,27 @@ fn map<A: Element, O: Element>(
     args: &Args<'_>,
     results: &mut Results<'_>,
     values: &StridedTensor,
-    f: impl Fn(&[O; VALUES], A) -> O + Sync + Copy,
 ) -> KernelResult {
     let op = args.op();
     // Of a call that only infers there are no values.
-    let read = || -> Result<[O; VALUES]> {
-        let mut table = [O::zeroed(); VALUES];
-        table.copy_from_slice(&values.values::<O>()?);
-        Ok(table)
+    let read = || -> Result<Table> {
+        let mut table = [0; VALUES];
+        table.copy_from_slice(bytemuck::cast_slice(&values.values::<O>()?));
+        Ok(Table(table))
     };
     match args.tensor(0)? {
         TensorRef::Strided(x) => {
             let dst = results.in_any_strides(FormatRule::ElementWise, &[x], x.dims(), O::DTYPE)?;
             let to = layout_to_record(&TensorMut::Strided(dst));
-            let work = || {
-                let table = read()?;
-                elementwise::map1_to(op, MapDestination::of_result(dst), x, move |v: A| f(&table, v))
-            };
+            let work = || elementwise::map1_to::<A, O>(op, MapDestination::of_result(dst), x, read()?);
             Ok(recorded(args, || to, work)?)
         }
         TensorRef::Blocked(x) => {
             let channels = x.dims().get(1).copied().unwrap_or(1);
             let dst = results.blocked(x.dims(), x.layout(), O::DTYPE)?;
             let work = || {
-                let table = read()?;
                 let a = MapOperand::of_checked(op, x, channels)?;
-                blocked_map::map1(op, dst, &a, move |v: A| f(&table, v))
+                blocked_map::map1::<A, O>(op, dst, &a, read()?)
             };
             Ok(recorded(args, || x.layout().to_string(), work)?)
         }

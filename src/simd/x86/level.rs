@@ -25,6 +25,10 @@ pub(crate) struct Avx512(());
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Avx512Vnni(());
 
+/// Proof that the machine has AVX-512's permutations of bytes (VBMI), and everything that [`Avx512`] proves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Avx512Vbmi(());
+
 impl From<Avx512> for Avx2 {
     #[inline(always)]
     fn from(_: Avx512) -> Avx2 {
@@ -101,9 +105,16 @@ impl Level {
         let found = is_x86_feature_detected!("avx512vnni") && allows(Isa::Avx512Vnni);
         self.avx512().filter(|_| found).map(|_| Avx512Vnni(()))
     }
+
+    /// The proof of AVX-512's permutations of bytes. oneDNN has no name for them: they are allowed where the products are.
+    #[inline]
+    pub(crate) fn avx512_vbmi(self) -> Option<Avx512Vbmi> {
+        let found = is_x86_feature_detected!("avx512vbmi");
+        self.avx512_vnni().filter(|_| found).map(|_| Avx512Vbmi(()))
+    }
 }
 
-/// The widest vectors of at most `bits` bits. It and [`Level::avx512_vnni`] alone make proofs.
+/// The widest vectors of at most `bits` bits. It, [`Level::avx512_vnni`] and [`Level::avx512_vbmi`] alone make proofs.
 pub(in crate::simd) fn detect(bits: usize) -> Level {
     let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
     let avx512 = is_x86_feature_detected!("avx512f")

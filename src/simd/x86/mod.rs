@@ -6,7 +6,7 @@ mod stream;
 mod transpose;
 mod vectors;
 
-pub(super) use bytes::dispatch_bytes;
+pub(super) use bytes::{dispatch_bytes, lookup};
 pub(crate) use level::Level;
 pub(super) use level::detect;
 pub(super) use stream::{prefetch_line, stream_fence, stream_vectors};

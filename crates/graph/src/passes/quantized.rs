@@ -65,6 +65,9 @@ pub(super) fn fuse_quantize(network: &mut Network, i: usize, links: &Links) -> R
 pub(super) fn fuse_dequantize(network: &mut Network, i: usize, links: &Links) -> Result<Option<usize>> {
     let Some(pair) = pair_of(network, &network.nodes[i], "dequantize") else { return Ok(None) };
     let Some(conv) = fusable_integers(network, network.nodes[i].inputs[0], 1, links) else { return Ok(None) };
+    if is_residual(network, i, links) {
+        return Ok(None);
+    }
     let mut list = list_of(&network.nodes[conv])?;
     let Some(last) = list.last_mut() else { return Ok(None) };
     match *last {
@@ -76,6 +79,21 @@ pub(super) fn fuse_dequantize(network: &mut Network, i: usize, links: &Links) ->
     network.nodes[conv].set_params(&[("post_ops", Param::Str(text(&list)))])?;
     let numbers = every_channel(network, i, pair.scale.into())?;
     fuse_words(network, i, &["mul_channel"], vec![numbers], links)
+}
+
+/// Whether only an addition uses what the node computes, to a convolution of integers that takes it as a residual: better as integers.
+fn is_residual(network: &Network, i: usize, links: &Links) -> bool {
+    let result = network.nodes[i].outputs[0];
+    let user = network.nodes[i + 1..].iter().find(|node| node.inputs.contains(&result));
+    let Some(&[a, b]) = user.filter(|node| node.op.op() == "add").map(|node| &node.inputs[..]) else {
+        return false;
+    };
+    let other = if a == result { b } else { a };
+    links.is_used_once(result)
+        && a != b
+        && network.tensor(a).dims() == network.tensor(b).dims()
+        && fusable_integers(network, other, 1, links)
+            .is_some_and(|conv| !network.nodes[conv].op.inputs().contains(&"residual"))
 }
 
 /// A number for each channel of a node's result.

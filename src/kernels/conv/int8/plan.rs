@@ -68,7 +68,9 @@ impl Int8Plan {
             let (n, pixels) = if joined { (1, src.n * src.pixels()) } else { (src.n, src.pixels()) };
             let [height, width] = rows_of(pixels);
             let rows = |of: &Lanes| {
-                let (lanes, blocks) = if joined && of.blocks > 1 { (of.c, 1) } else { (of.lanes, of.blocks) };
+                // Of single pixels, channels lie together in every layout.
+                let is_row = has_pixels_together(of) && of.blocks > 1;
+                let (lanes, blocks) = if is_row { (of.c, 1) } else { (of.lanes, of.blocks) };
                 Lanes::dense(&[n, of.c, height, width], lanes, blocks).ok_or(Refusal::Layout)
             };
             (src, dst) = (rows(&src)?, rows(&dst)?);
