@@ -53,9 +53,13 @@ impl Net {
             .iter()
             .map(|v| (v * 127.0) as i8)
             .collect();
-        let weights = self.constant(Constant::SignedByte(StridedTensor::from_slice(&weights, dims).unwrap()));
         let scales: Vec<f32> = (0..dims[axis]).map(|o| 0.002 + 0.0001 * o as f32).collect();
-        let (scale, zero_point) = (self.floats(&scales), self.zero_point(0));
+        self.weights_of(&weights, dims, axis, &scales)
+    }
+
+    fn weights_of(&mut self, weights: &[i8], dims: &[usize], axis: usize, scales: &[f32]) -> ValueId {
+        let weights = self.constant(Constant::SignedByte(StridedTensor::from_slice(weights, dims).unwrap()));
+        let (scale, zero_point) = (self.floats(scales), self.zero_point(0));
         let inputs = [("x", weights), ("scale", scale), ("zero_point", zero_point)];
         self.op("dequantize", &inputs, &[("axis", (axis as i64).into())])
     }
@@ -130,6 +134,57 @@ fn convolutions_compute_with_integers_and_keep_each_rounding() {
         // Each step against its definition in f64.
         let errors = plan.errors(&[&x]).unwrap();
         assert!(errors.steps.iter().all(|step| step.relative_l2.is_some_and(|e| e < 2e-3)), "{errors:?}");
+    }
+}
+
+/// More products than 32 bits hold the sum of are added in f32.
+#[test]
+fn no_sum_of_integers_wraps_around() {
+    for (channels, value) in [(7000, 127i8), (7300, 127), (7300, -128)] {
+        let mut n = Net { graph: Graph::new(), names: 0 };
+        let image = n.graph.input("image", &[1.into(), channels.into(), 3.into(), 3.into()]).unwrap();
+        let x = n.quantize(image, 1.0, 0, "u8");
+        let x = n.dequantize(x, 1.0, 0);
+        let weights = vec![value; channels * 9];
+        let weights = n.weights_of(&weights, &[1, channels, 3, 3], 0, &[1.0]);
+        let y = n.op("conv2d", &[("x", x), ("weights", weights)], &[]);
+        n.graph.output("y", y).unwrap();
+        let x =
+            StridedTensor::full(&[1, channels, 3, 3], 300f32, blocktensor::MemoryFormat::Contiguous).unwrap();
+        let exact = (channels * 9) as f32 * 255.0 * f32::from(value);
+        for layouts in Layouts::FIXED {
+            let got = numbers(&n.graph.plan(&PlanOptions::new(layouts)).unwrap(), &x)[0];
+            assert!((got / exact - 1.0).abs() < 1e-4, "{channels} {layouts:?}: {got}, not {exact}");
+        }
+    }
+}
+
+/// What a node computes or refuses for a scale that is not positive does not depend on the nodes beside it.
+#[test]
+fn scales_that_are_not_positive_stay_with_their_nodes() {
+    let net = |of_result: f32, of_weights: [f32; 2]| {
+        let mut n = Net { graph: Graph::new(), names: 0 };
+        let image = n.graph.input("image", &[1.into(), 1.into(), 2.into(), 2.into()]).unwrap();
+        let x = n.quantize(image, 0.5, 3, "u8");
+        let x = n.dequantize(x, 0.5, 3);
+        let weights = n.weights_of(&[4, -6], &[2, 1, 1, 1], 0, &of_weights);
+        let y = n.op("conv2d", &[("x", x), ("weights", weights)], &[]);
+        let y = n.op("relu", &[("x", y)], &[]);
+        let y = n.quantize(y, of_result, 0, "s8");
+        n.graph.output("y", y).unwrap();
+        n.graph
+    };
+    let x = StridedTensor::from_slice(&[-1f32, 0.5, 1.0, 2.0], &[1, 1, 2, 2]).unwrap();
+    for layouts in Layouts::FIXED {
+        let run = |graph: Graph| graph.plan(&PlanOptions::new(layouts)).and_then(|plan| plan.run(&[&x]));
+        for scale in [-0.5, 0.0, f32::NAN] {
+            let e = run(net(scale, [1.0, 1.0])).unwrap_err().to_string();
+            assert!(e.contains("a scale is positive and finite"), "{layouts:?}: {e}");
+        }
+        let e = run(net(0.5, [1.0, f32::INFINITY])).unwrap_err().to_string();
+        assert!(e.contains("a scale is finite"), "{layouts:?}: {e}");
+        let got = run(net(0.5, [0.0, -0.25])).unwrap();
+        assert_eq!(got[0].to_vec::<i8>().unwrap(), [0, 0, 0, 0, 0, 2, 3, 6], "{layouts:?}");
     }
 }
 
