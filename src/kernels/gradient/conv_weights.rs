@@ -1,10 +1,14 @@
 //! The gradient of a convolution's weights: `dW[o, c, k] = sum over n, p of diff[n, o, p] * x[n, c, p * stride + k * dilation - pad]`.
 //!
-//! A task has `B` output channels, `B` input channels and one tap: it adds up outer products of the two, pixel by pixel, in
-//! registers. Each weight is computed by one task in one order, so the bits are the same for any number of threads. Layouts whose
-//! channels lie together in blocks of `B` (nChw16c, channels-last) are read where they are; of others, rows are packed first.
+//! A task has `B` output channels, `B` input channels and some taps: it adds up outer products of the two, pixel by pixel, in
+//! registers. After about [`PIXELS_IN_F32`] pixels the sums of a tap go to f64, and the next tap has the same pixels, which are in the
+//! cache then. Each weight is computed by one task in one order, so the bits are the same for any number of threads. Channels that lie
+//! together in blocks of `B` (nChw16c, channels-last) are read where they are; others are packed so first.
+//!
+//! The sums of a task are a tile of blocked weights: `tiles` is the memory of weights in the layout `OIhw16i16o`, or `Goihw16g`.
 
 use std::array::from_fn;
+use std::borrow::Cow;
 
 use super::for_each_chunk;
 use crate::error::Result;
@@ -15,216 +19,364 @@ use crate::layout::dims::Dims;
 use crate::memory::try_filled;
 use crate::simd::vectors::{Vector, VectorLoop, VectorWidth, Width};
 use crate::tensor::any::TensorRef;
+use crate::weights_kind::WeightsKind;
 
 /// About how many pixels are added up in f32 before the sum goes to f64.
 const PIXELS_IN_F32: usize = 256;
+/// With fewer tasks than this, each tap is a task of its own.
+const FEW_TASKS: usize = 16;
+/// The rows of a tile that are computed where there are not more input channels: those of images.
+const FEW_ROWS: usize = 4;
 
-/// Where the elements of an activation are. Offsets are in **elements**.
-pub(crate) struct View<'a> {
-    data: &'a [f32],
+/// The channels of images, in groups.
+#[derive(Clone, Copy)]
+struct Channels {
+    images: usize,
+    groups: usize,
+    of_group: usize,
+}
+
+impl Channels {
+    fn blocks<const B: usize>(self) -> usize {
+        self.of_group.div_ceil(B)
+    }
+}
+
+/// An activation in which `B` channels of a pixel are neighbours. Offsets are in **elements**.
+struct Blocks<'a> {
+    data: Cow<'a, [f32]>,
     image: usize,
-    /// Channels that are neighbours in memory, and the offset from one such block to the next.
+    group: usize,
     block: usize,
-    block_stride: usize,
     /// The strides of D, H and W.
     spatial: [usize; 3],
 }
 
-impl<'a> View<'a> {
-    /// The view of a strided tensor of any strides, or of a blocked activation.
+impl<'a> Blocks<'a> {
+    /// Those of an activation with these sizes of D, H and W.
     ///
     /// # Errors
-    /// `LayoutMismatch` for a blocked tensor that is no activation.
-    pub fn of(op: &'static str, t: TensorRef<'a>) -> Result<View<'a>> {
+    /// `LayoutMismatch` for a blocked tensor that is no activation; `OutOfMemory`.
+    fn of<const B: usize>(
+        op: &'static str,
+        t: TensorRef<'a>,
+        channels: Channels,
+        sizes: [usize; 3],
+    ) -> Result<Blocks<'a>> {
+        let is_whole = channels.of_group.is_multiple_of(B);
+        let blocks = channels.blocks::<B>();
         match t {
-            TensorRef::Strided(t) => {
-                let s = t.strides();
-                let spatial = cube(&Dims::from_slice(&s[2..]), 0);
-                Ok(View { data: t.data(), image: s[0], block: 1, block_stride: s[1], spatial })
-            }
             TensorRef::Blocked(t) => {
                 let v = Lanes::of_blocked(op, t)?;
                 let spatial = [v.stride_d, v.stride_h, v.lanes];
-                let (image, block, block_stride) = (v.stride_n, v.lanes, v.stride_block);
-                Ok(View { data: t.data(), image, block, block_stride, spatial })
+                if v.lanes == B && (is_whole || channels.groups == 1) {
+                    let (image, block) = (v.stride_n, v.stride_block);
+                    let group = blocks * block;
+                    return Ok(Blocks { data: Cow::Borrowed(t.data()), image, group, block, spatial });
+                }
+                let channel = |c: usize| c / v.lanes * v.stride_block + c % v.lanes;
+                Blocks::packed::<B>(op, t.data(), v.stride_n, channel, (channels, sizes, spatial))
+            }
+            TensorRef::Strided(t) => {
+                let s = t.strides();
+                let spatial = cube(&Dims::from_slice(&s[2..]), 0);
+                if s[1] == 1 && is_whole {
+                    let (data, group) = (Cow::Borrowed(t.data()), channels.of_group);
+                    return Ok(Blocks { data, image: s[0], group, block: B, spatial });
+                }
+                Blocks::packed::<B>(op, t.data(), s[0], |c| c * s[1], (channels, sizes, spatial))
             }
             TensorRef::Opaque(_) => unreachable!("the kernel is registered for strided and blocked tensors"),
         }
     }
 
-    fn channel(&self, c: usize) -> usize {
-        c / self.block * self.block_stride + c % self.block
-    }
-
-    /// `count` channels from `first` on.
-    fn lanes<const B: usize>(&self, first: usize, count: usize) -> ChannelLanes<B> {
-        let offsets = from_fn(|i| self.channel(first + i.min(count - 1)));
-        let is_contiguous = (0..count).all(|i| offsets[i] == offsets[0] + i);
-        ChannelLanes { offsets, is_contiguous }
-    }
-
-    /// `count` pixels of these channels from `at` on, `step` apart: the memory and the step there. Where they are not vectors of
-    /// `B` inside the storage they are copied to `packed`. Lanes beyond the channels hold any value.
-    fn row<'r, const B: usize>(
-        &'r self,
-        lanes: &ChannelLanes<B>,
-        at: usize,
-        step: usize,
-        count: usize,
-        packed: &'r mut Vec<f32>,
-    ) -> (&'r [f32], usize) {
-        let first = at + lanes.offsets[0];
-        let end = first + (count - 1) * step + B;
-        if lanes.is_contiguous && end <= self.data.len() {
-            return (&self.data[first..end], step);
-        }
-        packed.clear();
-        for p in 0..count {
-            packed.extend(lanes.offsets.iter().map(|offset| self.data[at + offset + p * step]));
-        }
-        (packed, B)
+    /// A copy in blocks of `B`, with zeros beyond the channels.
+    fn packed<const B: usize>(
+        op: &'static str,
+        data: &[f32],
+        image: usize,
+        channel: impl Fn(usize) -> usize + Sync,
+        (channels, sizes, spatial): (Channels, [usize; 3], [usize; 3]),
+    ) -> Result<Blocks<'static>> {
+        let (blocks, plane) = (channels.blocks::<B>(), sizes.iter().product::<usize>() * B);
+        let mut all = try_filled(op, channels.images * channels.groups * blocks * plane, 0f32)?;
+        for_each_chunk(&mut all, plane, |i, to| {
+            let (n, group, block) = (i / blocks / channels.groups, i / blocks % channels.groups, i % blocks);
+            for lane in 0..B.min(channels.of_group - block * B) {
+                let from = n * image + channel(group * channels.of_group + block * B + lane);
+                let mut to = to[lane..].iter_mut().step_by(B);
+                for d in 0..sizes[0] {
+                    for h in 0..sizes[1] {
+                        let row = from + d * spatial[0] + h * spatial[1];
+                        for w in 0..sizes[2] {
+                            *to.next().expect("a plane has all pixels") = data[row + w * spatial[2]];
+                        }
+                    }
+                }
+            }
+        });
+        let [_, h, w] = sizes;
+        Ok(Blocks {
+            data: Cow::Owned(all),
+            image: channels.groups * blocks * plane,
+            group: blocks * plane,
+            block: plane,
+            spatial: [h * w * B, w * B, B],
+        })
     }
 }
 
-/// Offsets of `B` channels; those beyond the last repeat it.
-struct ChannelLanes<const B: usize> {
-    offsets: [usize; B],
-    is_contiguous: bool,
+/// Adds up products of pixels of both operands: outer products of the first `R` lanes of `x` with all of `diff`.
+struct Products<'a, const B: usize, const R: usize> {
+    rows: Rows<'a>,
+    sums: &'a mut [[f64; B]],
 }
 
-/// Adds up products of `count` pixels of both operands: outer products, or those of equal lanes.
-struct Products<'a, const B: usize> {
-    x: (&'a [f32], usize),
-    diff: (&'a [f32], usize),
+/// Products of equal lanes.
+struct LaneProducts<'a, const B: usize> {
+    rows: Rows<'a>,
+    sums: &'a mut [f64; B],
+}
+
+/// Rows of `count` pixels: where they begin in both operands, and the steps from pixel to pixel.
+#[derive(Clone, Copy)]
+struct Rows<'a> {
+    x: &'a [f32],
+    x_step: usize,
+    diff: &'a [f32],
+    diff_step: usize,
+    starts: &'a [[usize; 2]],
     count: usize,
-    sums: &'a mut [[f32; B]],
 }
 
+impl<'a> Rows<'a> {
+    /// The pixels of a row, as long as the last one's `B` lanes reach.
+    #[inline(always)]
+    fn row<const B: usize>(&self, [x, diff]: [usize; 2]) -> [&'a [f32]; 2] {
+        let end = |step: usize| (self.count - 1) * step + B;
+        [&self.x[x..][..end(self.x_step)], &self.diff[diff..][..end(self.diff_step)]]
+    }
+}
+
+#[inline(always)]
 fn vector<const B: usize>(row: &[f32], at: usize) -> &[f32; B] {
     row[at..][..B].try_into().expect("B elements")
 }
 
-impl<const B: usize> VectorLoop<B> for Products<'_, B> {
+impl<const B: usize, const R: usize> VectorLoop<B> for Products<'_, B, R> {
     #[inline(always)]
     fn run<V: Vector<B>>(self, proof: V::Proof) {
-        let Products { x: (x, x_step), diff: (diff, diff_step), count, sums } = self;
-        if let [sums] = sums {
-            let mut sum = V::load(proof, sums);
-            for p in 0..count {
-                let (x, diff) = (vector::<B>(x, p * x_step), vector::<B>(diff, p * diff_step));
-                sum = sum.add_product(V::load(proof, x), V::load(proof, diff));
-            }
-            sum.store(sums);
-            return;
-        }
-        let mut all: [V; B] = from_fn(|i| V::load(proof, &sums[i]));
-        for p in 0..count {
-            let (x, diff) = (vector::<B>(x, p * x_step), vector::<B>(diff, p * diff_step));
-            let diff = V::load(proof, diff);
-            for i in 0..B {
-                all[i] = all[i].add_product(V::splat(proof, x[i]), diff);
+        let Products { rows, sums } = self;
+        let mut all: [V; R] = [V::splat(proof, 0.0); R];
+        for &start in rows.starts {
+            let [x, diff] = rows.row::<B>(start);
+            for p in 0..rows.count {
+                let (x, diff) = (vector::<B>(x, p * rows.x_step), vector::<B>(diff, p * rows.diff_step));
+                let diff = V::load(proof, diff);
+                for i in 0..R {
+                    all[i] = all[i].add_product(V::splat(proof, x[i]), diff);
+                }
             }
         }
-        all.iter().zip(sums).for_each(|(sum, to)| sum.store(to));
+        let mut stored = [0f32; B];
+        for (sum, to) in all.iter().zip(sums) {
+            sum.store(&mut stored);
+            for l in 0..B {
+                to[l] += f64::from(stored[l]);
+            }
+        }
     }
 }
 
-/// The gradient, row-major with its groups apart. Tasks have blocks of `B` channels.
-pub(crate) fn weights<const B: usize>(g: &ConvGeometry, x: &View<'_>, diff: &View<'_>) -> Result<Vec<f32>>
+impl<const B: usize> VectorLoop<B> for LaneProducts<'_, B> {
+    #[inline(always)]
+    fn run<V: Vector<B>>(self, proof: V::Proof) {
+        let LaneProducts { rows, sums } = self;
+        // Several, because one sum would wait for each of its products.
+        let mut all: [V; 4] = [V::splat(proof, 0.0); 4];
+        for &start in rows.starts {
+            let [x, diff] = rows.row::<B>(start);
+            let load = |p: usize| {
+                let (x, diff) = (vector::<B>(x, p * rows.x_step), vector::<B>(diff, p * rows.diff_step));
+                (V::load(proof, x), V::load(proof, diff))
+            };
+            let whole = rows.count / 4 * 4;
+            for first in (0..whole).step_by(4) {
+                for i in 0..4 {
+                    let (x, diff) = load(first + i);
+                    all[i] = all[i].add_product(x, diff);
+                }
+            }
+            for p in whole..rows.count {
+                let (x, diff) = load(p);
+                all[0] = all[0].add_product(x, diff);
+            }
+        }
+        let mut stored = [0f32; B];
+        all[0].add(all[1]).add(all[2].add(all[3])).store(&mut stored);
+        for l in 0..B {
+            sums[l] += f64::from(stored[l]);
+        }
+    }
+}
+
+/// How a convolution's weights are cut into tiles.
+#[derive(Clone, Copy)]
+pub(crate) struct Tiling {
+    groups: usize,
+    /// Channels of a group, and their blocks.
+    o: usize,
+    c: usize,
+    o_blocks: usize,
+    c_blocks: usize,
+    taps: usize,
+    /// Rows of a tile: input channels, or 1 if the convolution is depthwise. Then the lanes are those of `B` groups.
+    rows: usize,
+}
+
+impl Tiling {
+    /// That of blocks of `B` channels.
+    pub fn new<const B: usize>(g: &ConvGeometry) -> Tiling {
+        let (c, o) = (g.c / g.groups, g.o / g.groups);
+        let taps = cube(&g.kernel, 1).iter().product();
+        if g.weights_kind() == WeightsKind::Depthwise {
+            let o_blocks = g.groups.div_ceil(B);
+            return Tiling { groups: 1, o: g.groups, c, o_blocks, c_blocks: 1, taps, rows: 1 };
+        }
+        let (o_blocks, c_blocks) = (o.div_ceil(B), c.div_ceil(B));
+        Tiling { groups: g.groups, o, c, o_blocks, c_blocks, taps, rows: B }
+    }
+
+    /// The elements of all tiles.
+    pub fn len<const B: usize>(&self) -> usize {
+        self.groups * self.o_blocks * self.c_blocks * self.taps * self.rows * B
+    }
+
+    /// The weights of these tiles in row-major order, with their groups apart.
+    pub fn row_major<const B: usize>(&self, g: &ConvGeometry, tiles: &[f32]) -> Result<Vec<f32>> {
+        let &Tiling { o, c, o_blocks, c_blocks, taps, rows, .. } = self;
+        let mut all = try_filled(g.op, g.weight_count(), 0f32)?;
+        for_each_chunk(&mut all, c * taps, |i, to| {
+            let (group, oi) = (i / o, i % o);
+            for (ci, to) in to.chunks_mut(taps).enumerate() {
+                let block = (group * o_blocks + oi / B) * c_blocks + ci / B;
+                let from = tiles[block * taps * rows * B + ci % B * B + oi % B..].iter().step_by(rows * B);
+                to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+            }
+        });
+        Ok(all)
+    }
+}
+
+/// Writes the gradient into `tiles`, as [`Tiling`] has them; beyond the channels there are zeros.
+pub(crate) fn weights<const B: usize>(
+    g: &ConvGeometry,
+    x: TensorRef<'_>,
+    diff: TensorRef<'_>,
+    tiles: &mut [f32],
+) -> Result<()>
 where
     Width<B>: VectorWidth<B>,
 {
-    let kernel = cube(&g.kernel, 1);
-    let taps: usize = kernel.iter().product();
-    let (c, o) = (g.c / g.groups, g.o / g.groups);
-    let mut all = try_filled(g.op, g.weight_count(), 0f32)?;
-    let is_depthwise = c == 1 && o == 1;
-    // Depthwise, the lanes are those of `B` groups.
-    let (groups, o_blocks, c_blocks) =
-        if is_depthwise { (1, g.groups.div_ceil(B), 1) } else { (g.groups, o.div_ceil(B), c.div_ceil(B)) };
-    let rows = if is_depthwise { 1 } else { B };
-    let mut tiles = try_filled(g.op, groups * o_blocks * c_blocks * taps * rows * B, 0f32)?;
-    for_each_chunk(&mut tiles, rows * B, |task, tile| {
-        let (block, tap) = (task / taps, task % taps);
-        let (group, o_block, c_block) =
-            (block / (o_blocks * c_blocks), block / c_blocks % o_blocks, block % c_blocks);
-        let (x_lanes, diff_lanes) = if is_depthwise {
-            let count = B.min(g.groups - o_block * B);
-            (x.lanes::<B>(o_block * B, count), diff.lanes::<B>(o_block * B, count))
-        } else {
-            let (c_count, o_count) = (B.min(c - c_block * B), B.min(o - o_block * B));
-            (x.lanes(group * c + c_block * B, c_count), diff.lanes(group * o + o_block * B, o_count))
-        };
-        tap_sums(g, tap, (x, &x_lanes), (diff, &diff_lanes), tile);
-    });
-    for (block, tile) in tiles.chunks(taps * rows * B).enumerate() {
-        let (group, o_block, c_block) =
-            (block / (o_blocks * c_blocks), block / c_blocks % o_blocks, block % c_blocks);
-        for (tap, tile) in tile.chunks(rows * B).enumerate() {
-            for (i, sums) in tile.chunks(B).enumerate() {
-                for (j, &sum) in sums.iter().enumerate() {
-                    let (oi, ci) = (o_block * B + j, c_block * B + i);
-                    if is_depthwise && oi < g.groups {
-                        all[oi * taps + tap] = sum;
-                    } else if !is_depthwise && oi < o && ci < c {
-                        all[((group * o + oi) * c + ci) * taps + tap] = sum;
-                    }
-                }
-            }
-        }
+    let tiling = Tiling::new::<B>(g);
+    let Tiling { groups, o, c, o_blocks, c_blocks, taps, rows } = tiling;
+    let of_x = if rows == 1 { o } else { c };
+    let (input, output) = (cube(&g.input, 1), cube(&g.output, 1));
+    if g.n == 0 || input.contains(&0) || output.contains(&0) {
+        tiles.fill(0.0);
+        return Ok(());
     }
-    Ok(all)
+    let channels = |of_group| Channels { images: g.n, groups, of_group };
+    let x = Blocks::of::<B>(g.op, x, channels(of_x), input)?;
+    let diff = Blocks::of::<B>(g.op, diff, channels(o), output)?;
+    let blocks = groups * o_blocks * c_blocks;
+    let taps_of_task = if blocks < FEW_TASKS { 1 } else { taps };
+    for_each_chunk(tiles, taps_of_task * rows * B, |task, to| {
+        let (block, first_tap) = (task * taps_of_task / taps, task * taps_of_task % taps);
+        let (group, o_block, c_block) =
+            (block / (o_blocks * c_blocks), block / c_blocks % o_blocks, block % c_blocks);
+        let x_block = if rows == 1 { o_block } else { c_block };
+        let x_at = group * x.group + x_block * x.block;
+        let diff_at = group * diff.group + o_block * diff.block;
+        let used = if rows == 1 { 1 } else { B.min(c - c_block * B) };
+        sums(g, first_tap, (&x, x_at), (&diff, diff_at), (used, rows), to);
+        // Beyond the channels an infinity times zero would be NaN.
+        let lanes = B.min(o - o_block * B);
+        for (i, row) in to.chunks_mut(B).enumerate() {
+            row[if i % rows < used { lanes } else { 0 }..].fill(0.0);
+        }
+    });
+    Ok(())
 }
 
-/// The sums of one tap: `tile` has a row for each input channel, or one row for depthwise convolutions.
-fn tap_sums<const B: usize>(
+/// The sums of the taps from `first_tap` on: each has `rows` rows in `to`, of which `used` are needed.
+fn sums<const B: usize>(
     g: &ConvGeometry,
-    tap: usize,
-    (x, x_lanes): (&View<'_>, &ChannelLanes<B>),
-    (diff, diff_lanes): (&View<'_>, &ChannelLanes<B>),
-    tile: &mut [f32],
+    first_tap: usize,
+    (x, x_at): (&Blocks<'_>, usize),
+    (diff, diff_at): (&Blocks<'_>, usize),
+    (used, rows): (usize, usize),
+    to: &mut [f32],
 ) where
     Width<B>: VectorWidth<B>,
 {
+    let Some(Phase { axes }) = phases(g).next() else { return to.fill(0.0) };
     let [_, kh, kw] = cube(&g.kernel, 1);
-    let k = [tap / (kh * kw), tap / kw % kh, tap % kw];
-    let input = cube(&g.input, 1);
-    let Some(Phase { axes }) = phases(g).next() else { return };
-    let [ds, hs, ws]: [_; 3] = from_fn(|a| axes[a].outputs_inside(k[a], input[a]));
-    let source = |a: usize, i: usize| ((i * axes[a].step) as isize + axes[a].taps[k[a]].at) as usize;
-    let count = ws.len();
-    let mut total = vec![[0f64; B]; tile.len() / B];
-    let mut sums = vec![[0f32; B]; tile.len() / B];
-    let (mut x_packed, mut diff_packed, mut pixels) = (Vec::new(), Vec::new(), 0);
-    let mut flush = |sums: &mut Vec<[f32; B]>| {
-        for (to, from) in total.iter_mut().flatten().zip(sums.iter_mut().flatten()) {
-            *to += f64::from(std::mem::take(from));
-        }
-    };
-    if count > 0 {
-        for n in 0..g.n {
-            for d in ds.clone() {
-                for h in hs.clone() {
-                    let x_at = n * x.image
-                        + source(0, d) * x.spatial[0]
-                        + source(1, h) * x.spatial[1]
-                        + source(2, ws.start) * x.spatial[2];
-                    let diff_at = n * diff.image
-                        + d * diff.spatial[0]
-                        + h * diff.spatial[1]
-                        + ws.start * diff.spatial[2];
-                    let x = x.row(x_lanes, x_at, axes[2].step * x.spatial[2], count, &mut x_packed);
-                    let diff = diff.row(diff_lanes, diff_at, diff.spatial[2], count, &mut diff_packed);
-                    Width::<B>::dispatch(Products { x, diff, count, sums: &mut sums });
-                    pixels += count;
-                    if pixels >= PIXELS_IN_F32 {
-                        flush(&mut sums);
-                        pixels = 0;
-                    }
+    let (input, [od, oh, ow]) = (cube(&g.input, 1), cube(&g.output, 1));
+    let source = |a: usize, i: usize, k: usize| ((i * axes[a].step) as isize + axes[a].taps[k].at) as usize;
+    let mut total = vec![[0f64; B]; to.len() / B];
+    let mut starts = Vec::new();
+    // All rows of all images; a tap reads some. Products of lanes are in four sums.
+    let pixels = if rows == 1 { 4 * PIXELS_IN_F32 } else { PIXELS_IN_F32 };
+    let (all, at_once) = (g.n * od * oh, pixels.div_ceil(ow));
+    for first in (0..all).step_by(at_once) {
+        for (tap, total) in (first_tap..).zip(total.chunks_mut(rows)) {
+            let k = [tap / (kh * kw), tap / kw % kh, tap % kw];
+            let [ds, hs, ws]: [_; 3] = from_fn(|a| axes[a].outputs_inside(k[a], input[a]));
+            if ws.is_empty() {
+                continue;
+            }
+            starts.clear();
+            for row in first..(first + at_once).min(all) {
+                let (n, d, h) = (row / oh / od, row / oh % od, row % oh);
+                if ds.contains(&d) && hs.contains(&h) {
+                    let [zd, zh, zw] = [source(0, d, k[0]), source(1, h, k[1]), source(2, ws.start, k[2])];
+                    let [s, t] = [&x.spatial, &diff.spatial];
+                    starts.push([
+                        x_at + n * x.image + zd * s[0] + zh * s[1] + zw * s[2],
+                        diff_at + n * diff.image + d * t[0] + h * t[1] + ws.start * t[2],
+                    ]);
                 }
+            }
+            let rows = Rows {
+                x: &x.data,
+                x_step: axes[2].step * x.spatial[2],
+                diff: &diff.data,
+                diff_step: diff.spatial[2],
+                starts: &starts,
+                count: ws.len(),
+            };
+            match total {
+                [sums] => Width::<B>::dispatch(LaneProducts { rows, sums }),
+                sums if used <= FEW_ROWS => Width::<B>::dispatch(Products::<B, FEW_ROWS> { rows, sums }),
+                sums => Width::<B>::dispatch(Products::<B, B> { rows, sums }),
             }
         }
     }
-    flush(&mut sums);
-    tile.iter_mut().zip(total.iter().flatten()).for_each(|(to, sum)| *to = *sum as f32);
+    to.iter_mut().zip(total.iter().flatten()).for_each(|(to, sum)| *to = *sum as f32);
+}
+
+/// Blocked weights with their output and input channels exchanged: tiles of `B` x `B`, and within each its rows and columns.
+pub(crate) fn exchange<const B: usize>(g: &ConvGeometry, from: &[f32], to: &mut [f32]) {
+    let Tiling { o_blocks, c_blocks, taps, .. } = Tiling::new::<B>(g);
+    let tile = B * B;
+    for_each_chunk(to, taps * tile, |i, to| {
+        let (group, c, o) = (i / (o_blocks * c_blocks), i / o_blocks % c_blocks, i % o_blocks);
+        let at = ((group * o_blocks + o) * c_blocks + c) * taps * tile;
+        for (to, from) in to.chunks_mut(tile).zip(from[at..].chunks(tile)) {
+            for (i, row) in to.chunks_mut(B).enumerate() {
+                row.iter_mut().enumerate().for_each(|(j, to)| *to = from[j * B + i]);
+            }
+        }
+    });
 }

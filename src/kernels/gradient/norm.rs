@@ -9,6 +9,8 @@ use crate::simd::{self, Loop};
 
 /// The most pixels of a task. The cuts depend on the sizes alone, so that the bits do not depend on the number of threads.
 const CHUNK_PIXELS: usize = 1024;
+/// Pixels that are added up in f32 before their sum goes to f64.
+const STRIP_PIXELS: usize = 16;
 /// Lanes that a vector loop adds up at once.
 const GROUP: usize = 16;
 
@@ -41,7 +43,8 @@ pub(crate) fn sums(op: &'static str, dense: &Dense<'_>, means: &[f32]) -> Result
         let (plane, chunk) = (i / chunks, i % chunks);
         let [first, end] = [chunk, chunk + 1].map(|c| (plane * pixels + pixels * c / chunks) * lanes);
         let means = &means[plane * lanes..][..lanes];
-        simd::dispatch(SumLoop { x: &dense.x[first..end], diff: &dense.diff[first..end], means, out });
+        let strip = &mut [[0f32; GROUP]; 2];
+        simd::dispatch(SumLoop { x: &dense.x[first..end], diff: &dense.diff[first..end], means, strip, out });
     });
     let mut merged = try_filled(op, view.n * view.padded_channels(), ChannelSums::default())?;
     for (to, of_plane) in merged.chunks_exact_mut(lanes).zip(of_chunks.chunks_exact(chunks * lanes)) {
@@ -57,6 +60,8 @@ struct SumLoop<'a> {
     x: &'a [f32],
     diff: &'a [f32],
     means: &'a [f32],
+    /// Outside of the loop, because the compiler would split a local array into scalars.
+    strip: &'a mut [[f32; GROUP]; 2],
     out: &'a mut [ChannelSums],
 }
 
@@ -64,13 +69,13 @@ impl Loop for SumLoop<'_> {
     type Out = ();
     #[inline(always)]
     fn run(self) {
-        let SumLoop { x, diff, means, out } = self;
+        let SumLoop { x, diff, means, strip, out } = self;
         let lanes = out.len();
         if lanes == 1 {
             // Sixteen pixels side by side are as sixteen lanes.
             let mut sums = [[0f64; GROUP]; 2];
             let whole = x.len() / GROUP * GROUP;
-            add(&mut sums, (&x[..whole], &diff[..whole]), GROUP, &[means[0]; GROUP]);
+            add(&mut sums, strip, (&x[..whole], &diff[..whole]), GROUP, &[means[0]; GROUP]);
             let mut total = ChannelSums::default();
             for l in 0..GROUP {
                 total.add(ChannelSums { diff: sums[0][l], product: sums[1][l] });
@@ -86,7 +91,7 @@ impl Loop for SumLoop<'_> {
         while lane + GROUP <= lanes {
             let mut sums = [[0f64; GROUP]; 2];
             let mean = means[lane..].first_chunk().expect("a group of lanes");
-            add(&mut sums, (&x[lane..], &diff[lane..]), lanes, mean);
+            add(&mut sums, strip, (&x[lane..], &diff[lane..]), lanes, mean);
             for l in 0..GROUP {
                 out[lane + l] = ChannelSums { diff: sums[0][l], product: sums[1][l] };
             }
@@ -101,20 +106,32 @@ impl Loop for SumLoop<'_> {
     }
 }
 
-/// Adds the first [`GROUP`] of each `step` elements.
+/// Adds the first [`GROUP`] of each `step` elements, those of a strip in f32 first.
 #[inline(always)]
-fn add(sums: &mut [[f64; GROUP]; 2], (x, diff): (&[f32], &[f32]), step: usize, means: &[f32; GROUP]) {
-    let [mut d, mut p] = *sums;
-    for (x, g) in x.chunks(step).zip(diff.chunks(step)) {
-        let (Some(x), Some(g)) = (x.first_chunk::<GROUP>(), g.first_chunk::<GROUP>()) else { continue };
-        for l in 0..GROUP {
-            let g = f64::from(g[l]);
-            d[l] += g;
-            p[l] += g * f64::from(x[l] - means[l]);
+fn add(
+    sums: &mut [[f64; GROUP]; 2],
+    strip: &mut [[f32; GROUP]; 2],
+    (x, diff): (&[f32], &[f32]),
+    step: usize,
+    means: &[f32; GROUP],
+) {
+    let [d, p] = strip;
+    for (x, diff) in x.chunks(step * STRIP_PIXELS).zip(diff.chunks(step * STRIP_PIXELS)) {
+        d.fill(0.0);
+        p.fill(0.0);
+        for (x, g) in x.chunks(step).zip(diff.chunks(step)) {
+            let (Some(x), Some(g)) = (x.first_chunk::<GROUP>(), g.first_chunk::<GROUP>()) else { continue };
+            for l in 0..GROUP {
+                d[l] += g[l];
+                p[l] += g[l] * (x[l] - means[l]);
+            }
+            simd::end_of_chunk();
         }
-        simd::end_of_chunk();
+        for l in 0..GROUP {
+            sums[0][l] += f64::from(d[l]);
+            sums[1][l] += f64::from(p[l]);
+        }
     }
-    *sums = [d, p];
 }
 
 /// For each channel of each image, padded channels included: `by_diff * diff + by_x * (x - mean) + shift`.
@@ -168,10 +185,31 @@ impl Loop for AffineLoop<'_> {
             }
             return;
         }
+        let whole = lanes / GROUP * GROUP;
+        for lane in (0..whole).step_by(GROUP) {
+            let [mean, by_diff, by_x, shift] = [mean, by_diff, by_x, shift]
+                .map(|list| list[lane..].first_chunk::<GROUP>().expect("a group of lanes"));
+            let pixels =
+                dst[lane..].chunks_mut(lanes).zip(x[lane..].chunks(lanes)).zip(diff[lane..].chunks(lanes));
+            for ((to, x), g) in pixels {
+                let (Some(to), Some(x), Some(g)) =
+                    (to.first_chunk_mut::<GROUP>(), x.first_chunk::<GROUP>(), g.first_chunk::<GROUP>())
+                else {
+                    continue;
+                };
+                for l in 0..GROUP {
+                    to[l] = by_diff[l] * g[l] + (by_x[l] * (x[l] - mean[l]) + shift[l]);
+                }
+                simd::end_of_chunk();
+            }
+        }
+        if whole == lanes {
+            return;
+        }
         for ((to, x), g) in
             dst.chunks_exact_mut(lanes).zip(x.chunks_exact(lanes)).zip(diff.chunks_exact(lanes))
         {
-            for l in 0..lanes {
+            for l in whole..lanes {
                 to[l] = by_diff[l] * g[l] + (by_x[l] * (x[l] - mean[l]) + shift[l]);
             }
         }

@@ -1,49 +1,143 @@
 //! Gradients of pooling: each element of the incoming gradient goes to the window that it came from.
 
-use super::planes::over_planes;
+use super::planes::{Plane, over_planes};
 use crate::error::Result;
 use crate::kernels::pool::geometry::{Span, Windows};
 use crate::op::{Backward, Gradients};
+use crate::simd::{self, Loop};
+
+/// Lanes that a vector loop processes at once.
+const GROUP: usize = 16;
 
 /// The gradient of a maximum: all of an element goes to the first largest element of its window, or to the last NaN, as in
 /// PyTorch.
 pub(crate) fn max_pool(call: &Backward<'_>, windows: &Windows) -> Result<Gradients> {
     over_planes(call, |plane| {
-        let (mut best, mut place) = (vec![0f32; plane.lanes], vec![0usize; plane.lanes]);
-        for_each_window(windows, |i, taps| {
-            let mut is_first = true;
-            for_each_tap(windows, taps, plane.size, |pixel| {
-                let from = pixel * plane.lanes;
-                for (lane, &v) in plane.x[from..][..plane.lanes].iter().enumerate() {
-                    if is_first || v > best[lane] || v.is_nan() {
-                        (best[lane], place[lane]) = (v, from + lane);
-                    }
-                }
-                is_first = false;
-            });
-            if !is_first {
-                let diff = &plane.diff[i * plane.lanes..][..plane.lanes];
-                diff.iter().zip(&place).for_each(|(d, &at)| plane.dst[at] += d);
-            }
-        });
+        let found = &mut Found { best: [0.0; GROUP], tap: [0; GROUP] };
+        simd::dispatch(MaxLoop { plane, windows, found });
     })
 }
 
 /// The gradient of a mean: each element of a window gets an equal part, whose number `count` of the windows says.
 pub(crate) fn avg_pool(call: &Backward<'_>, windows: &Windows) -> Result<Gradients> {
-    over_planes(call, |plane| {
-        for_each_window(windows, |i, taps| {
-            let count: f32 = taps.iter().map(|span| span.count as f32).product();
-            let diff = &plane.diff[i * plane.lanes..][..plane.lanes];
-            for_each_tap(windows, taps, plane.size, |pixel| {
-                let dst = &mut plane.dst[pixel * plane.lanes..][..plane.lanes];
-                dst.iter_mut().zip(diff).for_each(|(to, d)| *to += d / count);
-            });
+    over_planes(call, |plane| simd::dispatch(AvgLoop { plane, windows }))
+}
+
+/// The largest element of a window in each lane, and its tap. It is behind a reference: the compiler would split local arrays into scalars,
+/// and would not use vectors then.
+struct Found {
+    best: [f32; GROUP],
+    tap: [u32; GROUP],
+}
+
+struct MaxLoop<'a> {
+    plane: Plane<'a>,
+    windows: &'a Windows,
+    found: &'a mut Found,
+}
+
+impl Loop for MaxLoop<'_> {
+    type Out = ();
+    #[inline(always)]
+    fn run(self) {
+        let MaxLoop { mut plane, windows, found } = self;
+        let whole = plane.lanes / GROUP * GROUP;
+        for lane in (0..whole).step_by(GROUP) {
+            max_of_group(&mut plane, windows, lane, found);
+        }
+        for lane in whole..plane.lanes {
+            max_of_lane(&mut plane, windows, lane);
+        }
+    }
+}
+
+/// The lanes from `lane` on. Taps are compared with those of the largest elements, so that nothing is scattered.
+#[inline(always)]
+fn max_of_group(plane: &mut Plane<'_>, windows: &Windows, lane: usize, found: &mut Found) {
+    let (lanes, size) = (plane.lanes, plane.size);
+    let Found { best, tap: of_best } = found;
+    for_each_window(windows, |i, taps| {
+        let mut tap = 0;
+        for_each_tap(windows, taps, size, |pixel| {
+            let x = plane.x[pixel * lanes + lane..].first_chunk::<GROUP>().expect("lanes of a pixel");
+            for l in 0..GROUP {
+                let is_next = (tap == 0) | (x[l] > best[l]) | x[l].is_nan();
+                best[l] = if is_next { x[l] } else { best[l] };
+                of_best[l] = if is_next { tap } else { of_best[l] };
+            }
+            tap += 1;
+            simd::end_of_chunk();
         });
-    })
+        let diff = plane.diff[i * lanes + lane..].first_chunk::<GROUP>().expect("lanes of a pixel");
+        tap = 0;
+        for_each_tap(windows, taps, size, |pixel| {
+            let to = plane.dst[pixel * lanes + lane..].first_chunk_mut::<GROUP>().expect("lanes of a pixel");
+            for l in 0..GROUP {
+                to[l] += if of_best[l] == tap { diff[l] } else { 0.0 };
+            }
+            tap += 1;
+            simd::end_of_chunk();
+        });
+    });
+}
+
+#[inline(always)]
+fn max_of_lane(plane: &mut Plane<'_>, windows: &Windows, lane: usize) {
+    let (lanes, size) = (plane.lanes, plane.size);
+    for_each_window(windows, |i, taps| {
+        let (mut best, mut place) = (0f32, None);
+        for_each_tap(windows, taps, size, |pixel| {
+            let at = pixel * lanes + lane;
+            let v = plane.x[at];
+            if place.is_none() || v > best || v.is_nan() {
+                (best, place) = (v, Some(at));
+            }
+        });
+        if let Some(at) = place {
+            plane.dst[at] += plane.diff[i * lanes + lane];
+        }
+    });
+}
+
+struct AvgLoop<'a> {
+    plane: Plane<'a>,
+    windows: &'a Windows,
+}
+
+impl Loop for AvgLoop<'_> {
+    type Out = ();
+    #[inline(always)]
+    fn run(self) {
+        let AvgLoop { mut plane, windows } = self;
+        let whole = plane.lanes / GROUP * GROUP;
+        for lane in (0..whole).step_by(GROUP) {
+            avg_of_lanes::<GROUP>(&mut plane, windows, lane);
+        }
+        for lane in whole..plane.lanes {
+            avg_of_lanes::<1>(&mut plane, windows, lane);
+        }
+    }
+}
+
+#[inline(always)]
+fn avg_of_lanes<const L: usize>(plane: &mut Plane<'_>, windows: &Windows, lane: usize) {
+    let (lanes, size) = (plane.lanes, plane.size);
+    for_each_window(windows, |i, taps| {
+        let count: f32 = taps.iter().map(|span| span.count as f32).product();
+        let diff: &[f32; L] = plane.diff[i * lanes + lane..].first_chunk().expect("lanes of a pixel");
+        let part = diff.map(|d| d / count);
+        for_each_tap(windows, taps, size, |pixel| {
+            let to = plane.dst[pixel * lanes + lane..].first_chunk_mut::<L>().expect("lanes of a pixel");
+            for l in 0..L {
+                to[l] += part[l];
+            }
+            simd::end_of_chunk();
+        });
+    });
 }
 
 /// Calls `f(i, spans)` for the windows of a plane, `i` the number of the result's pixel.
+#[inline(always)]
 fn for_each_window(windows: &Windows, mut f: impl FnMut(usize, [Span; 3])) {
     let [d, h, w] = &windows.axes;
     let mut i = 0;

@@ -3,11 +3,13 @@
 use crate::elementwise;
 use crate::error::{Error, Result, Unsupported, fail};
 use crate::kernels::conv::{Algorithm, ConvGeometry, ConvParams, kind_of};
-use crate::kernels::gradient::conv_weights::{self, View};
+use crate::kernels::gradient::conv_weights::{self, Tiling};
+use crate::layout::blocked::Layout;
 use crate::layout::dims::{Dims, ToDims};
 use crate::layout::memory_format::MemoryFormat;
 use crate::layout::reorder;
 use crate::ledger::{self, Cause, Move};
+use crate::memory::try_filled;
 use crate::op::args::ArgList;
 use crate::op::call::Outputs;
 use crate::op::params::Params;
@@ -15,6 +17,7 @@ use crate::op::{Arg, Backward, Gradients};
 use crate::ops::reduce;
 use crate::ops::shape::pad::{PadMode, pad};
 use crate::post_ops::PostOps;
+use crate::simd::vectors::{VectorWidth, Width};
 use crate::tensor::any::{Operand, Tensor, TensorRef};
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::result_format::FormatRule;
@@ -126,6 +129,17 @@ fn exchanged(call: &Backward<'_>, g: &ConvGeometry, w: &BlockedTensor) -> Result
         location: call.args.location(),
     };
     ledger::reorder(what, || {
+        let mut turned = Dims::from_slice(w.dims());
+        turned.swap(axis, axis + 1);
+        if let Some(block) = tile_block(g, w) {
+            let mut to = BlockedTensor::for_result(op, &turned, w.layout(), w.dtype())?;
+            let (from, elements) = (w.data::<f32>(), bytemuck::cast_slice_mut(to.storage_bytes_mut()));
+            match block {
+                8 => conv_weights::exchange::<8>(g, from, elements),
+                _ => conv_weights::exchange::<16>(g, from, elements),
+            }
+            return Ok(to);
+        }
         let (dims, size) = (Dims::from_slice(w.dims()), w.dtype().size_bytes());
         let strides = MemoryFormat::Contiguous.strides(op, &dims)?;
         let mut plain = StridedTensor::for_result(op, dims, strides, w.dtype())?;
@@ -145,6 +159,15 @@ fn exchanged(call: &Backward<'_>, g: &ConvGeometry, w: &BlockedTensor) -> Result
     })
 }
 
+/// The block of weights whose memory is the tiles of [`conv_weights`], in their order.
+fn tile_block(g: &ConvGeometry, w: &BlockedTensor) -> Option<usize> {
+    let is_so = |block: &usize| {
+        let layout = Layout::weights_for(g.input.len(), g.groups, g.c, g.o, *block);
+        layout.is_ok_and(|layout| layout == *w.layout())
+    };
+    [8, 16].into_iter().find(is_so)
+}
+
 fn by_weights(
     call: &Backward<'_>,
     g: &ConvGeometry,
@@ -152,9 +175,31 @@ fn by_weights(
     w: TensorRef<'_>,
     diff: TensorRef<'_>,
 ) -> Result<Tensor> {
-    let op = call.args.op();
     let block = if let TensorRef::Blocked(x) = x { x.layout().block_of(1) } else { 16 };
-    let (mut x, mut diff) = (View::of(op, x)?, View::of(op, diff)?);
+    match block {
+        8 => weights_in_blocks::<8>(call.args.op(), g, x, w, diff),
+        _ => weights_in_blocks::<16>(call.args.op(), g, x, w, diff),
+    }
+}
+
+fn weights_in_blocks<'a, const B: usize>(
+    op: &'static str,
+    g: &ConvGeometry,
+    mut x: TensorRef<'a>,
+    w: TensorRef<'_>,
+    mut diff: TensorRef<'a>,
+) -> Result<Tensor>
+where
+    Width<B>: VectorWidth<B>,
+{
+    if let TensorRef::Blocked(w) = w
+        && !g.transposed
+        && tile_block(g, w) == Some(B)
+    {
+        let mut made = BlockedTensor::for_result(op, w.dims(), w.layout(), w.dtype())?;
+        conv_weights::weights::<B>(g, x, diff, bytemuck::cast_slice_mut(made.storage_bytes_mut()))?;
+        return Ok(made.into());
+    }
     // A transposed convolution reads as the convolution that goes from its result to its source.
     let back = ConvGeometry {
         transposed: false,
@@ -165,16 +210,17 @@ fn by_weights(
         output_padding: Dims::filled(0, g.input.len()),
         ..*g
     };
-    let g = if g.transposed { &back } else { g };
-    if std::ptr::eq(g, &back) {
+    let is_back = g.transposed;
+    let g = if is_back { &back } else { g };
+    if is_back {
         std::mem::swap(&mut x, &mut diff);
     }
-    let sums = match block {
-        8 => conv_weights::weights::<8>(g, &x, &diff)?,
-        _ => conv_weights::weights::<16>(g, &x, &diff)?,
-    };
+    let tiling = Tiling::new::<B>(g);
+    let mut tiles = try_filled(op, tiling.len::<B>(), 0f32)?;
+    conv_weights::weights::<B>(g, x, diff, &mut tiles)?;
+    let sums = tiling.row_major::<B>(g, &tiles)?;
     let axis = usize::from(w.dims().len() == g.input.len() + 3);
-    let is_turned = std::ptr::eq(g, &back) && (axis == 1 || matches!(w, TensorRef::Blocked(_)));
+    let is_turned = is_back && (axis == 1 || matches!(w, TensorRef::Blocked(_)));
     let mut dims = Dims::from_slice(w.dims());
     if is_turned {
         dims.swap(axis, axis + 1);
