@@ -84,6 +84,7 @@ __all__ = [
     "log",
     "log_softmax",
     "logit",
+    "lookup",
     "lt",
     "lt_scalar",
     "matmul",
@@ -2353,6 +2354,38 @@ def logit(
     (1, 16, 4, 4)
     """
     return _call("logit", threads, x, eps)
+
+
+def lookup(
+    x: TensorLike,
+    values: TensorLike,
+    *,
+    threads: int | None = None,
+) -> Tensor:
+    """The value that a table has for each integer of 8 bits: `values[x]`, where negative integers count from
+    the end, as indices do.
+
+    Any function of quantised numbers is such a table: dequantise the 256 integers, apply the function, and
+    quantise.
+
+    Shapes:
+        `x` of any, `values` `[256]`. The result has the shape of `x`.
+
+    Dtypes:
+        `x` and `values` u8 or s8, each for itself. The result has the dtype of `values`.
+
+    Errors:
+        `ShapeMismatch` for another number of values; `UnsupportedDType`.
+
+    Keys: strided, blocked.
+
+    >>> import blocktensor as bt
+    >>> x = bt.zeros([1, 16, 4, 4], dtype="u8")
+    >>> v = bt.zeros([256], dtype="s8")
+    >>> bt.ops.lookup(x, v).shape
+    (1, 16, 4, 4)
+    """
+    return _call("lookup", threads, x, values)
 
 
 def lt(
