@@ -12,7 +12,7 @@ use crate::tensor::any::{TensorRef, check_dtype};
 use crate::tensor::strided::StridedTensor;
 
 /// The largest whole number up to which f32 has them all.
-const MAX_BIAS: f32 = 16_777_216.0;
+pub(super) const MAX_BIAS: f32 = 16_777_216.0;
 
 impl ConvTypes {
     /// Those of a convolution of this source with these post-ops.

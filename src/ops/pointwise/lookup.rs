@@ -1,17 +1,15 @@
 //! `lookup`: a function of integers of 8 bits, as a table of its values.
 
 use crate::dtype::{DType, Element};
-use crate::elementwise::{self, Function, MapDestination};
+use crate::elementwise::Function;
 use crate::error::{Result, fail};
-use crate::kernels::blocked_map::{self, MapOperand};
 use crate::math::Arithmetic;
 use crate::op::lookup::DTypeTuple;
 use crate::op::schema::{data, output_like, param};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
-use crate::ops::pointwise::{layout_to_record, recorded};
+use crate::ops::pointwise::map_one;
 use crate::simd;
-use crate::tensor::any::{Operand, TensorMut, TensorRef};
-use crate::tensor::result_format::FormatRule;
+use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::strided::StridedTensor;
 
 /// As many as a byte has.
@@ -104,29 +102,9 @@ fn map<A: Element, O: Element>(
     results: &mut Results<'_>,
     values: &StridedTensor,
 ) -> KernelResult {
-    let op = args.op();
-    // Of a call that only infers there are no values.
-    let read = || -> Result<Table> {
+    map_one::<A, O, _>(args, results, || {
         let mut table = [0; VALUES];
         table.copy_from_slice(bytemuck::cast_slice(&values.values::<O>()?));
         Ok(Table(table))
-    };
-    match args.tensor(0)? {
-        TensorRef::Strided(x) => {
-            let dst = results.in_any_strides(FormatRule::ElementWise, &[x], x.dims(), O::DTYPE)?;
-            let to = layout_to_record(&TensorMut::Strided(dst));
-            let work = || elementwise::map1_to::<A, O>(op, MapDestination::of_result(dst), x, read()?);
-            Ok(recorded(args, || to, work)?)
-        }
-        TensorRef::Blocked(x) => {
-            let channels = x.dims().get(1).copied().unwrap_or(1);
-            let dst = results.blocked(x.dims(), x.layout(), O::DTYPE)?;
-            let work = || {
-                let a = MapOperand::of_checked(op, x, channels)?;
-                blocked_map::map1::<A, O>(op, dst, &a, read()?)
-            };
-            Ok(recorded(args, || x.layout().to_string(), work)?)
-        }
-        TensorRef::Opaque(_) => unreachable!("the kernel is registered for strided and blocked tensors"),
-    }
+    })
 }

@@ -123,26 +123,27 @@ pub(crate) fn run_unary<O: MapResult>(
     f: impl Function<f32, O>,
 ) -> KernelResult {
     match args.tensor(0)?.dtype() {
-        DType::BF16 => map_one::<bf16, O::InBf16>(args, results, InBf16(f, PhantomData)),
-        _ => map_one::<f32, O>(args, results, f),
+        DType::BF16 => map_one::<bf16, O::InBf16, _>(args, results, || Ok(InBf16(f, PhantomData))),
+        _ => map_one::<f32, O, _>(args, results, || Ok(f)),
     }
 }
 
-fn map_one<A: Element, O: Element>(
+/// The kernel of a function of one operand of this type. `f` makes the function of what only a run has.
+fn map_one<A: Element, O: Element, F: Function<A, O>>(
     args: &Args<'_>,
     results: &mut Results<'_>,
-    f: impl Function<A, O>,
+    f: impl FnOnce() -> Result<F>,
 ) -> KernelResult {
     let (op, x) = (args.op(), args.tensor(0)?);
     let dst = broadcast_result::<O, 1>(args, [x], results)?;
     let to = layout_to_record(&dst);
     let work = || match (x, dst) {
         (TensorRef::Strided(x), TensorMut::Strided(dst)) => {
-            elementwise::map1_to(op, MapDestination::of_result(dst), x, f)
+            elementwise::map1_to(op, MapDestination::of_result(dst), x, f()?)
         }
         (TensorRef::Blocked(x), TensorMut::Blocked(dst)) => {
             let channels = x.dims().get(1).copied().unwrap_or(1);
-            blocked_map::map1(op, dst, &MapOperand::of_checked(op, x, channels)?, f)
+            blocked_map::map1(op, dst, &MapOperand::of_checked(op, x, channels)?, f()?)
         }
         _ => unreachable!("the destination has the operands' key"),
     };

@@ -3,12 +3,13 @@
 use super::plan::{BLOCK, Form, Int8Plan, QUAD, Unit};
 use crate::buffer::Buffer;
 use crate::error::{Result, fail};
+use crate::kernels::conv::integers::MAX_BIAS;
 use crate::kernels::conv::phases::cube;
 use crate::kernels::conv::weights::{PlainWeights, WeightStrides};
 use crate::memory::try_filled;
 
-/// The largest sum of products that fits into 32 bits beside a bias of 24.
-const MOST: u64 = i32::MAX as u64 - (1 << 24);
+/// The largest sum of products that fits into 32 bits beside a bias.
+const MOST: u64 = i32::MAX as u64 - MAX_BIAS as u64;
 
 impl Int8Plan {
     /// The weights as [`Form`] says, unit by unit, zeros where there are none, and behind them the sum of each output channel's: of
