@@ -49,7 +49,7 @@ fn move_dequantize(network: &mut Network) -> Result<usize> {
             *id = same.get(id).copied().unwrap_or(*id);
         }
         if let Some(pair) = pair_of(network, &node, "dequantize")
-            && matches!(network.tensor(node.inputs[0]).dtype, DType::U8 | DType::S8)
+            && is_byte(network.tensor(node.inputs[0]).dtype)
             && network.tensor(node.inputs[0]).constant().is_none()
         {
             made.insert(node.outputs[0], (node.clone(), pair));
@@ -100,6 +100,11 @@ fn is_max_pool(node: &Node) -> bool {
     node.op.op().starts_with("max_pool") && is_dense
 }
 
+/// Whether a tensor of this dtype has integers of 8 bits.
+pub(super) fn is_byte(dtype: DType) -> bool {
+    matches!(dtype, DType::U8 | DType::S8)
+}
+
 /// What `dequantize` or `quantize` does to all elements alike.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Pair {
@@ -124,7 +129,7 @@ pub(super) fn integers_of(network: &Network, id: TensorId, links: &Links) -> Opt
     let node = links.node(network, id)?;
     let pair = pair_of(network, node, "dequantize")?;
     let x = node.inputs[0];
-    matches!(network.tensor(x).dtype, DType::U8 | DType::S8).then_some((x, pair))
+    is_byte(network.tensor(x).dtype).then_some((x, pair))
 }
 
 /// Constant weights of integers, with a scale for each output channel.
@@ -149,7 +154,7 @@ pub(super) fn weights_of(
     };
     let of_axis = int_param(node, "axis");
     let is_along = of_axis == Some(axis as i64) || scale.numel() == 1 && zero_point.numel() == 1;
-    if !is_along || !matches!(w.dtype(), DType::U8 | DType::S8) {
+    if !is_along || !is_byte(w.dtype()) {
         return Ok(None);
     }
     let all = |values: Vec<f64>| match values[..] {
@@ -165,6 +170,9 @@ pub(super) fn weights_of(
         || products > MOST_PRODUCTS
     {
         return Ok(None);
+    }
+    if w.dtype() == DType::S8 && zero_points.iter().all(|z| *z == 0) {
+        return Ok(Some(Weights { integers: w.clone(), scales }));
     }
     // u8 with a zero point of 128 is s8 with one of 0.
     let values = w.to_dtype(DType::S32)?.to_vec::<i32>()?;

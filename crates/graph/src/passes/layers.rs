@@ -6,9 +6,8 @@ use blocktensor::{BoundOp, MemoryFormat, ParamValue, StridedTensor};
 
 use super::integers::{int_param, integers_of, pair_of, weights_of};
 use super::post_ops::convolution;
-use crate::Param;
 use crate::error::Result;
-use crate::network::{Links, Network, Node, TensorId, facts};
+use crate::network::{Links, Network, Node, Operation, TensorId, facts};
 
 /// A product with a matrix that `dequantize` makes of constants becomes a linear layer, as one with a constant matrix does; and where
 /// such a matrix is transposed, its constant is. Returns how many products changed.
@@ -27,17 +26,12 @@ pub(super) fn of_products(network: &mut Network) -> Result<usize> {
             network.nodes.push(turned);
             continue;
         }
-        let found = match node.inputs[..] {
-            [x, matrix] if node.op.op() == "matmul" && network.tensor(x).dims().len() > 1 => {
-                made.get(&matrix).map(|m| (x, m))
-            }
-            _ => None,
-        };
-        let turned = match found {
-            Some((x, matrix)) => transposed(network, matrix, &node)?.map(|matrix| (x, matrix)),
-            None => None,
-        };
-        if let Some((x, matrix)) = turned {
+        if let [x, matrix] = node.inputs[..]
+            && node.op.op() == "matmul"
+            && network.tensor(x).dims().len() > 1
+            && let Some(matrix) = made.get(&matrix)
+            && let Some(matrix) = transposed(network, matrix, &node)?
+        {
             node.rewrite("linear", &[("x", x), ("weights", matrix.outputs[0])], &[])?;
             network.nodes.push(matrix);
             changes += 1;
@@ -90,19 +84,15 @@ fn with_constant(
 /// Linear layers whose inputs and weights are dequantised become convolutions of single pixels between two views. Returns how many.
 pub(super) fn as_convolutions(network: &mut Network) -> Result<usize> {
     let links = Links::of(network);
-    let mut taken = Vec::new();
-    for node in &network.nodes {
-        let layer = layer_of(network, node, &links)?;
-        taken.push(layer);
-    }
+    let layers = network.nodes.iter().map(|node| layer_of(network, node, &links));
+    let taken = layers.collect::<Result<Vec<_>>>()?;
     let changes = taken.iter().flatten().count();
     for (mut node, layer) in std::mem::take(&mut network.nodes).into_iter().zip(taken) {
-        let Some(dequantize) = layer else {
+        let Some((dequantize, w)) = layer else {
             network.nodes.push(node);
             continue;
         };
         let (x, result) = (node.inputs[0], node.outputs[0]);
-        let Some(w) = network.tensor(dequantize.inputs[0]).constant().cloned() else { continue };
         let (outputs, inputs) = (w.dims()[0], w.dims()[1]);
         let rows = network.tensor(x).dims().iter().rev().skip(1).product::<usize>();
         let weights = with_constant(network, &dequantize, w.reshape(&[outputs, inputs, 1, 1])?, 0, &node)?;
@@ -122,8 +112,8 @@ pub(super) fn as_convolutions(network: &mut Network) -> Result<usize> {
     Ok(changes)
 }
 
-/// The node that dequantises the weights of a linear layer of integers, where a convolution would take them.
-fn layer_of(network: &Network, node: &Node, links: &Links) -> Result<Option<Node>> {
+/// The node that dequantises the weights of a linear layer of integers, and their integers, where a convolution would take them.
+fn layer_of(network: &Network, node: &Node, links: &Links) -> Result<Option<(Node, StridedTensor)>> {
     if node.op.op() != "linear" || node.op.bound().is_none() {
         return Ok(None);
     }
@@ -132,7 +122,9 @@ fn layer_of(network: &Network, node: &Node, links: &Links) -> Result<Option<Node
     if integers_of(network, x, links).is_none() || weights_of(network, w, outputs, 0, links)?.is_none() {
         return Ok(None);
     }
-    Ok(links.node(network, w).cloned())
+    let Some(dequantize) = links.node(network, w) else { return Ok(None) };
+    let integers = network.tensor(dequantize.inputs[0]).constant();
+    Ok(integers.map(|integers| (dequantize.clone(), integers.clone())))
 }
 
 fn view(network: &mut Network, node: &Node, x: TensorId, dims: &[usize], suffix: &str) -> Result<Node> {
@@ -141,8 +133,8 @@ fn view(network: &mut Network, node: &Node, x: TensorId, dims: &[usize], suffix:
     let name = format!("{} {suffix}", network.tensor(x).name());
     let dtype = network.tensor(x).dtype;
     made.outputs[0] = network.add_tensor(name, dims, dtype, None);
-    let sizes: Vec<i64> = dims.iter().map(|&d| d as i64).collect();
-    made.rewrite("view", &[("x", x)], &[("dims", Param::Ints(sizes))])?;
+    made.op = Operation::Bound(BoundOp::view(dims).map_err(|source| node.origin.error(source))?);
+    made.inputs = vec![x];
     Ok(made)
 }
 

@@ -1,9 +1,9 @@
 //! `quantize` and `dequantize` after a convolution of integers become its post-ops.
 
 use blocktensor::ops::{Activation, PostOp, PostOps};
-use blocktensor::{DType, ParamValue, StridedTensor, memory};
+use blocktensor::{ParamValue, StridedTensor, memory};
 
-use super::integers::{integers_of, pair_of};
+use super::integers::{integers_of, is_byte, pair_of};
 use super::post_ops::{fusable, fuse_words};
 use crate::Param;
 use crate::constant::CONSTANT;
@@ -17,7 +17,7 @@ fn fusable_integers(network: &Network, x: TensorId, more: usize, links: &Links) 
 }
 
 fn is_of_integers(network: &Network, conv: usize) -> bool {
-    matches!(network.tensor(network.nodes[conv].inputs[0]).dtype, DType::U8 | DType::S8)
+    is_byte(network.tensor(network.nodes[conv].inputs[0]).dtype)
 }
 
 /// A convolution's post-ops.

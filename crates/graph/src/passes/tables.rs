@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use blocktensor::{DType, MemoryFormat, Operand, StridedTensor, Tensor, TensorRef};
+use blocktensor::ops::{Activation, PostOp, PostOps};
+use blocktensor::{BoundOp, DType, MemoryFormat, Operand, StridedTensor, Tensor, TensorRef};
 
-use super::integers::pair_of;
+use super::integers::{is_byte, pair_of};
 use crate::error::Result;
 use crate::network::{Network, Node, TensorId, facts};
 
@@ -48,17 +49,18 @@ fn function_of(
     if !facts.elementwise || facts.draws || node.op.bound().is_none() {
         return Ok(None);
     }
-    let is_first = pair_of(network, node, "dequantize").is_some() && !functions.contains_key(&x);
+    let dequantizes = pair_of(network, node, "dequantize").is_some();
+    let is_first = dequantizes && !functions.contains_key(&x);
     let of = match node.inputs.iter().find_map(|id| functions.get(id)) {
         Some(function) => function.of,
-        None if is_first && is_byte(network, x) => x,
+        None if is_first && is_byte(network.tensor(x).dtype) && network.tensor(x).constant().is_none() => x,
         None => return Ok(None),
     };
     let dims = network.tensor(of).dims();
     if network.tensor(result).dims() != dims || dims.iter().product::<usize>() < LEAST_ELEMENTS {
         return Ok(None);
     }
-    let mut is_costly = !matches!(node.op.op(), "quantize" | "dequantize" | "relu" | "clamp");
+    let mut is_costly = !dequantizes && !limits(node) && pair_of(network, node, "quantize").is_none();
     let all;
     let mut operands: Vec<&StridedTensor> = Vec::new();
     if is_first {
@@ -88,10 +90,10 @@ fn function_of(
     })
 }
 
-/// Whether a run computes the tensor, of integers of 8 bits.
-fn is_byte(network: &Network, x: TensorId) -> bool {
-    let tensor = network.tensor(x);
-    matches!(tensor.dtype, DType::U8 | DType::S8) && tensor.constant().is_none()
+/// Whether the post-op that computes the same limits numbers.
+fn limits(node: &Node) -> bool {
+    let list = node.op.bound().and_then(BoundOp::post_op).and_then(|words| words.parse::<PostOps>().ok());
+    list.is_some_and(|list| matches!(list[..], [PostOp::Activation(Activation::Relu | Activation::Clip(..))]))
 }
 
 /// Every integer of the dtype, at the place where a table has its value.
