@@ -40,6 +40,12 @@ impl Net {
         self.op("quantize", &inputs, &[("dtype", dtype.into())])
     }
 
+    /// Quantised, and dequantised again.
+    fn rounded(&mut self, x: ValueId, scale: f32, zero_point: i64, dtype: &str) -> ValueId {
+        let x = self.quantize(x, scale, zero_point, dtype);
+        self.dequantize(x, scale, zero_point)
+    }
+
     fn dequantize(&mut self, x: ValueId, scale: f32, zero_point: i64) -> ValueId {
         let (scale, zero_point) = (self.floats(&[scale]), self.zero_point(zero_point));
         self.op("dequantize", &[("x", x), ("scale", scale), ("zero_point", zero_point)], &[])
@@ -75,29 +81,29 @@ impl Net {
 fn network() -> Graph {
     let mut n = Net { graph: Graph::new(), names: 0 };
     let image = n.graph.input("image", &[1.into(), 3.into(), 20.into(), 24.into()]).unwrap();
-    let x = n.quantize(image, 0.01, 120, "u8");
-    let x = n.dequantize(x, 0.01, 120);
+    let x = n.rounded(image, 0.01, 120, "u8");
     let padded = |padding: i64| -> (&str, Param) { ("padding", vec![padding, padding].into()) };
     let x = n.conv(x, &[24, 3, 3, 3], &[padded(1)]);
     let x = n.op("relu", &[("x", x)], &[]);
-    let x = n.quantize(x, 0.02, 0, "u8");
-    let x = n.dequantize(x, 0.02, 0);
+    let x = n.rounded(x, 0.02, 0, "u8");
     let pooled = n.op("max_pool2d", &[("x", x)], &[("kernel", vec![2i64, 2].into())]);
-    let pooled = n.quantize(pooled, 0.02, 0, "u8");
-    let pooled = n.dequantize(pooled, 0.02, 0);
+    let pooled = n.rounded(pooled, 0.02, 0, "u8");
     let y = n.conv(pooled, &[24, 24, 3, 3], &[padded(1)]);
-    let y = n.quantize(y, 0.05, 3, "s8");
-    let y = n.dequantize(y, 0.05, 3);
+    let y = n.rounded(y, 0.05, 3, "s8");
     let sum = n.op("add", &[("a", pooled), ("b", y)], &[]);
     let sum = n.op("relu", &[("x", sum)], &[]);
-    let sum = n.quantize(sum, 0.04, 0, "u8");
-    let sum = n.dequantize(sum, 0.04, 0);
+    let sum = n.rounded(sum, 0.04, 0, "u8");
     let z = n.conv(sum, &[24, 1, 3, 3], &[padded(1), ("groups", 24i64.into())]);
     let z = n.op("silu", &[("x", z)], &[]);
-    let z = n.quantize(z, 0.03, 90, "u8");
-    let z = n.dequantize(z, 0.03, 90);
+    let z = n.rounded(z, 0.03, 90, "u8");
     n.graph.output("z", z).unwrap();
     n.graph
+}
+
+/// The plan of a graph without any pass.
+fn as_written(graph: &Graph) -> Plan {
+    let bare = Pass::ALL.into_iter().fold(PlanOptions::new(Layouts::Nchw), PlanOptions::without);
+    graph.plan(&bare).unwrap()
 }
 
 fn numbers(plan: &Plan, x: &StridedTensor) -> Vec<f32> {
@@ -143,8 +149,7 @@ fn no_sum_of_integers_wraps_around() {
     for (channels, value) in [(7000, 127i8), (7300, 127), (7300, -128)] {
         let mut n = Net { graph: Graph::new(), names: 0 };
         let image = n.graph.input("image", &[1.into(), channels.into(), 3.into(), 3.into()]).unwrap();
-        let x = n.quantize(image, 1.0, 0, "u8");
-        let x = n.dequantize(x, 1.0, 0);
+        let x = n.rounded(image, 1.0, 0, "u8");
         let weights = vec![value; channels * 9];
         let weights = n.weights_of(&weights, &[1, channels, 3, 3], 0, &[1.0]);
         let y = n.op("conv2d", &[("x", x), ("weights", weights)], &[]);
@@ -165,8 +170,7 @@ fn scales_that_are_not_positive_stay_with_their_nodes() {
     let net = |of_result: f32, of_weights: [f32; 2]| {
         let mut n = Net { graph: Graph::new(), names: 0 };
         let image = n.graph.input("image", &[1.into(), 1.into(), 2.into(), 2.into()]).unwrap();
-        let x = n.quantize(image, 0.5, 3, "u8");
-        let x = n.dequantize(x, 0.5, 3);
+        let x = n.rounded(image, 0.5, 3, "u8");
         let weights = n.weights_of(&[4, -6], &[2, 1, 1, 1], 0, &of_weights);
         let y = n.op("conv2d", &[("x", x), ("weights", weights)], &[]);
         let y = n.op("relu", &[("x", y)], &[]);
@@ -193,11 +197,9 @@ fn scales_that_are_not_positive_stay_with_their_nodes() {
 fn what_is_not_the_definition_alone_stays_as_it_is() {
     let mut n = Net { graph: Graph::new(), names: 0 };
     let image = n.graph.input("image", &[1.into(), 3.into(), 6.into(), 5.into()]).unwrap();
-    let x = n.quantize(image, 0.01, 120, "u8");
-    let x = n.dequantize(x, 0.01, 120);
+    let x = n.rounded(image, 0.01, 120, "u8");
     let y = n.conv(x, &[8, 3, 1, 1], &[("post_ops", "relu".into())]);
-    let y = n.quantize(y, 0.002, 128, "u8");
-    let y = n.dequantize(y, 0.002, 128);
+    let y = n.rounded(y, 0.002, 128, "u8");
     n.graph.output("y", y).unwrap();
     // The last window of 2 along W reads padding alone: taps at columns -1 and 5 + 1.
     let params: [(&str, Param); 3] = [
@@ -208,8 +210,7 @@ fn what_is_not_the_definition_alone_stays_as_it_is() {
     let pooled = n.op("max_pool2d", &[("x", x)], &params);
     n.graph.output("pooled", pooled).unwrap();
     let x = random(&[1, 3, 6, 5], 6);
-    let bare = Pass::ALL.into_iter().fold(PlanOptions::new(Layouts::Nchw), PlanOptions::without);
-    let want = n.graph.plan(&bare).unwrap().run(&[&x]).unwrap();
+    let want = as_written(&n.graph).run(&[&x]).unwrap();
     assert!(want[1].to_vec::<f32>().unwrap().contains(&f32::NEG_INFINITY));
     for layouts in Layouts::FIXED {
         let got = n.graph.plan(&PlanOptions::new(layouts)).unwrap().run(&[&x]).unwrap();
@@ -228,24 +229,20 @@ fn layers_and_products_compute_with_integers() {
         let dims: Vec<usize> = [leading, &[36]].concat();
         let sizes: Vec<_> = dims.iter().map(|d| (*d).into()).collect();
         let rows = n.graph.input("rows", &sizes).unwrap();
-        let x = n.quantize(rows, 0.01, 120, "u8");
-        let x = n.dequantize(x, 0.01, 120);
+        let x = n.rounded(rows, 0.01, 120, "u8");
         let weights = n.weights(&[21, 36], 0);
         // Not all of it whole in units of the sums.
         let bias: Vec<f32> = (0..21).map(|o| 0.01 * o as f32 - 0.1).collect();
         let bias = n.floats(&bias);
         let y = n.op("linear", &[("x", x), ("weights", weights), ("bias", bias)], &[]);
         let y = n.op("relu", &[("x", y)], &[]);
-        let y = n.quantize(y, 0.004, 0, "u8");
-        let y = n.dequantize(y, 0.004, 0);
+        let y = n.rounded(y, 0.004, 0, "u8");
         let matrix = n.weights(&[21, 17], 1);
         let z = n.op("matmul", &[("a", y), ("b", matrix)], &[]);
-        let z = n.quantize(z, 0.002, -3, "s8");
-        let z = n.dequantize(z, 0.002, -3);
+        let z = n.rounded(z, 0.002, -3, "s8");
         n.graph.output("z", z).unwrap();
         let x = random(&dims, 7);
-        let bare = Pass::ALL.into_iter().fold(PlanOptions::new(Layouts::Nchw), PlanOptions::without);
-        let want = numbers(&n.graph.plan(&bare).unwrap(), &x);
+        let want = numbers(&as_written(&n.graph), &x);
         assert!(dims[0] == 0 || want.iter().any(|v| *v != want[0]));
         for layouts in Layouts::FIXED {
             let plan = n.graph.plan(&PlanOptions::new(layouts)).unwrap();
@@ -271,22 +268,17 @@ fn layers_and_products_compute_with_integers() {
 fn both_sides_of_a_sum_stay_integers() {
     let mut n = Net { graph: Graph::new(), names: 0 };
     let image = n.graph.input("image", &[2.into(), 8.into(), 9.into(), 7.into()]).unwrap();
-    let x = n.quantize(image, 0.01, 120, "u8");
-    let x = n.dequantize(x, 0.01, 120);
+    let x = n.rounded(image, 0.01, 120, "u8");
     let a = n.conv(x, &[20, 8, 1, 1], &[]);
-    let a = n.quantize(a, 0.004, 130, "u8");
-    let a = n.dequantize(a, 0.004, 130);
+    let a = n.rounded(a, 0.004, 130, "u8");
     let b = n.conv(x, &[20, 8, 1, 1], &[]);
-    let b = n.quantize(b, 0.005, -4, "s8");
-    let b = n.dequantize(b, 0.005, -4);
+    let b = n.rounded(b, 0.005, -4, "s8");
     let sum = n.op("add", &[("a", a), ("b", b)], &[]);
     let sum = n.op("relu", &[("x", sum)], &[]);
-    let sum = n.quantize(sum, 0.006, 0, "u8");
-    let sum = n.dequantize(sum, 0.006, 0);
+    let sum = n.rounded(sum, 0.006, 0, "u8");
     n.graph.output("sum", sum).unwrap();
     let x = random(&[2, 8, 9, 7], 9);
-    let bare = Pass::ALL.into_iter().fold(PlanOptions::new(Layouts::Nchw), PlanOptions::without);
-    let want = numbers(&n.graph.plan(&bare).unwrap(), &x);
+    let want = numbers(&as_written(&n.graph), &x);
     for layouts in Layouts::FIXED {
         let plan = n.graph.plan(&PlanOptions::new(layouts)).unwrap();
         let text = plan.to_string();
@@ -308,27 +300,22 @@ fn functions_of_integers_become_tables() {
     for (height, tables) in [(40, 2), (4, 0)] {
         let mut n = Net { graph: Graph::new(), names: 0 };
         let image = n.graph.input("image", &[1.into(), 5.into(), height.into(), 16.into()]).unwrap();
-        let x = n.quantize(image, 0.05, 131, "u8");
-        let x = n.dequantize(x, 0.05, 131);
+        let x = n.rounded(image, 0.05, 131, "u8");
         let gate = n.op("sigmoid", &[("x", x)], &[]);
-        let gate = n.quantize(gate, 1.0 / 255.0, 0, "u8");
-        let gate = n.dequantize(gate, 1.0 / 255.0, 0);
+        let gate = n.rounded(gate, 1.0 / 255.0, 0, "u8");
         let y = n.op("mul", &[("a", x), ("b", gate)], &[]);
-        let y = n.quantize(y, 0.03, -100, "s8");
-        let y = n.dequantize(y, 0.03, -100);
+        let y = n.rounded(y, 0.03, -100, "s8");
         n.graph.output("y", y).unwrap();
         let z = n.op("tanh", &[("x", y)], &[]);
         let z = n.op("mul_scalar", &[("x", z)], &[("other", 0.7.into())]);
-        let z = n.quantize(z, 0.01, 128, "u8");
-        let z = n.dequantize(z, 0.01, 128);
+        let z = n.rounded(z, 0.01, 128, "u8");
         n.graph.output("z", z).unwrap();
         let x = StridedTensor::from_slice(
             &(0..5 * height * 16).map(|i| i as f32 * 0.011 - 7.0).collect::<Vec<_>>(),
             &[1, 5, height, 16],
         )
         .unwrap();
-        let bare = Pass::ALL.into_iter().fold(PlanOptions::new(Layouts::Nchw), PlanOptions::without);
-        let want = n.graph.plan(&bare).unwrap().run(&[&x]).unwrap();
+        let want = as_written(&n.graph).run(&[&x]).unwrap();
         for layouts in Layouts::FIXED {
             let plan = n.graph.plan(&PlanOptions::new(layouts)).unwrap();
             let count = |op: &str| plan.steps().filter(|step| step.op == op).count();
