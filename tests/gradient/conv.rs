@@ -1,7 +1,7 @@
 //! Gradients of convolutions.
 
 use blocktensor::dispatch::Value;
-use blocktensor::{BoundOp, Layout, MemoryFormat, Operand, Operator, StridedTensor, Tensor};
+use blocktensor::{BoundOp, Layout, MemoryFormat, Operand, Operator, StridedTensor, Tensor, ledger};
 
 use super::{KINDS, Kind, activation, bound, check, plain, refs};
 use crate::support::Rng;
@@ -168,6 +168,44 @@ fn of_source_weights_and_bias() {
             let (op, inputs) = call(&p, spatial, kind, with_bias, &mut rng);
             check(&op, &inputs, inputs.len(), |x| solve(&p, x), &mut rng);
         }
+    }
+}
+
+/// The gradient by the source is computed by the forward's algorithm, and says so.
+#[test]
+fn of_convolutions_by_winograds_algorithm() {
+    let mut rng = Rng(458);
+    let flat = |n, c, o| Problem::new([n, c, o], [1, 7, 6], [1, 3, 3]);
+    let mut all: Vec<Problem> =
+        [3, 16, 17, 33].into_iter().flat_map(|c| [flat(1, c, 17).padded([0, 1, 1]), flat(2, 3, c)]).collect();
+    all.push(Problem { groups: 2, ..flat(2, 32, 64).padded([0, 1, 1]) });
+    all.push(flat(1, 16, 16).padded([0, 2, 2]));
+    // More padding than a gradient's convolution reads: the edges of the incoming gradient reach no pixel.
+    all.push(Problem { pad_begin: [0, 4, 0], pad_end: [0, 1, 3], ..flat(1, 16, 5) });
+    all.push(Problem {
+        pad_begin: [0, 3, 3],
+        pad_end: [0, 3, 3],
+        ..Problem::new([1, 3, 16], [1, 1, 1], [1, 3, 3])
+    });
+    all.push(flat(0, 17, 3));
+    let ways = [(16, "winograd4"), (8, "winograd4"), (16, "winograd2")];
+    for (p, (block, algorithm)) in all.iter().flat_map(|p| ways.map(|way| (p, way))) {
+        let (_, inputs) = call(p, 2, Kind::Blocked(block), false, &mut rng);
+        let padding = [&p.pad_begin[1..], &p.pad_end[1..]].concat();
+        let params = [
+            ("padding", list(&padding)),
+            ("groups", (p.groups as i64).into()),
+            ("algorithm", algorithm.into()),
+        ];
+        let op = bound("conv2d", &["x", "weights"], &params);
+        check(&op, &inputs, 1, |x| solve(p, x), &mut rng);
+        let y = op.run(&refs(&inputs)).unwrap().remove(0);
+        let (_, ledger) = ledger::record(|| {
+            op.backward(&refs(&inputs), &[y.tensor_ref()], &[Some(y.tensor_ref())], &[true, false]).unwrap()
+        });
+        let runs: Vec<&str> = ledger.runs.iter().map(|run| &*run.implementation).collect();
+        let is_so = runs.iter().any(|name| name.contains(algorithm));
+        assert!(is_so || p.n == 0, "{p:?}, {block}, {algorithm}: {runs:?}");
     }
 }
 

@@ -366,14 +366,16 @@ fn sums<const B: usize>(
     to.iter_mut().zip(total.iter().flatten()).for_each(|(to, sum)| *to = *sum as f32);
 }
 
-/// Blocked weights with their output and input channels exchanged: tiles of `B` x `B`, and within each its rows and columns.
-pub(crate) fn exchange<const B: usize>(g: &ConvGeometry, from: &[f32], to: &mut [f32]) {
+/// Blocked weights with their output and input channels exchanged: tiles of `B` x `B`, and within each its rows and columns; with
+/// their taps in reverse order if they are turned.
+pub(crate) fn exchange<const B: usize>(g: &ConvGeometry, from: &[f32], to: &mut [f32], is_turned: bool) {
     let Tiling { o_blocks, c_blocks, taps, .. } = Tiling::new::<B>(g);
     let tile = B * B;
     for_each_chunk(to, taps * tile, |i, to| {
         let (group, c, o) = (i / (o_blocks * c_blocks), i / o_blocks % c_blocks, i % o_blocks);
         let at = ((group * o_blocks + o) * c_blocks + c) * taps * tile;
-        for (to, from) in to.chunks_mut(tile).zip(from[at..].chunks(tile)) {
+        for (tap, to) in to.chunks_mut(tile).enumerate() {
+            let from = &from[at + if is_turned { taps - 1 - tap } else { tap } * tile..][..tile];
             for (i, row) in to.chunks_mut(B).enumerate() {
                 row.iter_mut().enumerate().for_each(|(j, to)| *to = from[j * B + i]);
             }

@@ -2,7 +2,7 @@
 
 use crate::elementwise;
 use crate::error::{Error, Result, Unsupported, fail};
-use crate::kernels::conv::{Algorithm, ConvGeometry, ConvParams, kind_of};
+use crate::kernels::conv::{ConvGeometry, ConvParams, kind_of};
 use crate::kernels::gradient::conv_weights::{self, Tiling};
 use crate::layout::blocked::Layout;
 use crate::layout::dims::{Dims, ToDims};
@@ -15,6 +15,7 @@ use crate::op::call::Outputs;
 use crate::op::params::Params;
 use crate::op::{Arg, Backward, Gradients};
 use crate::ops::reduce;
+use crate::ops::shape::flip::flip;
 use crate::ops::shape::pad::{PadMode, pad};
 use crate::post_ops::PostOps;
 use crate::simd::vectors::{VectorWidth, Width};
@@ -28,7 +29,8 @@ use crate::weights_kind::WeightsKind;
 ///
 /// That of the source is the transposed convolution of the incoming gradient with the same weights; that of a transposed
 /// convolution's source is the convolution. Blocked weights have their two channel axes exchanged for it, which the ledger has as one
-/// packing. That of the weights is computed in [`conv_weights`], that of the bias is a sum in f64.
+/// packing. Of a convolution by Winograd's algorithm it is one by the same algorithm, with the taps in reverse order. That of the
+/// weights is computed in [`conv_weights`], that of the bias is a sum in f64.
 pub(super) fn gradient(call: &Backward<'_>) -> Result<Gradients> {
     let args = &call.args;
     let params = ConvParams::read(args)?;
@@ -69,20 +71,28 @@ fn by_source(
 ) -> Result<Tensor> {
     let spatial = g.input.len();
     let reach = |axis: usize| g.dilation[axis] * (g.kernel[axis] - 1) + 1;
-    let mut params =
-        ConvParams { post_ops: PostOps::default(), algorithm: Algorithm::Direct, ..params.clone() };
+    // Winograd's algorithm computes no transposed convolution.
+    let is_turned = params.algorithm.rounds_otherwise() && !g.transposed;
+    let mut params = ConvParams { post_ops: PostOps::default(), ..params.clone() };
     let mut diff = diff.to_tensor();
-    if g.transposed {
-        // The padding with which a convolution reads each result pixel and gives the size of the source. It is less at the end
-        // where the result was padded; what no pixel of the source reached is cut off.
-        let read = |axis: usize| (g.input[axis] - 1) * g.stride[axis] + reach(axis);
-        let end = |axis: usize| read(axis) as i64 - (g.output[axis] + g.pad_begin[axis]) as i64;
-        if (0..spatial).any(|axis| end(axis) < 0) {
-            let cut: Vec<i64> = (0..spatial).rev().flat_map(|axis| [0, end(axis).min(0)]).collect();
+    if g.transposed || is_turned {
+        // The padding with which a convolution reads each result pixel and gives the size of the source.
+        let begin = |axis: usize| match is_turned {
+            true => (reach(axis) - 1) as i64 - g.pad_begin[axis] as i64,
+            false => g.pad_begin[axis] as i64,
+        };
+        let end = |axis: usize| {
+            let read = (g.input[axis] as i64 - 1) * g.stride[axis] as i64 + reach(axis) as i64;
+            read - g.output[axis] as i64 - begin(axis)
+        };
+        // It is less than none where the result was padded; what no pixel of the source reached is cut off.
+        if (0..spatial).any(|axis| begin(axis).min(end(axis)) < 0) {
+            let cut: Vec<i64> =
+                (0..spatial).rev().flat_map(|axis| [begin(axis).min(0), end(axis).min(0)]).collect();
             diff = pad(&diff, &cut, PadMode::Constant(0.0))?;
         }
-        let ends = (0..spatial).map(|axis| end(axis).max(0) as usize);
-        params.padding = g.pad_begin.iter().copied().chain(ends).to_dims();
+        let begins = (0..spatial).map(|axis| begin(axis).max(0) as usize);
+        params.padding = begins.chain((0..spatial).map(|axis| end(axis).max(0) as usize)).to_dims();
         params.output_padding = Dims::filled(0, 1);
     } else {
         // What the stride left over of the padded source.
@@ -94,7 +104,7 @@ fn by_source(
     }
     let w = match w {
         TensorRef::Strided(w) if w.rank() == spatial + 3 => w.transpose(1, 2)?.into(),
-        TensorRef::Blocked(w) => exchanged(call, g, w)?.into(),
+        TensorRef::Blocked(w) => exchanged(call, g, w, is_turned)?.into(),
         _ => w.to_tensor(),
     };
     let tensors = [
@@ -104,20 +114,27 @@ fn by_source(
         Arg::Absent,
         Arg::Tensors(&[]),
     ];
-    let other = super::op_of(spatial, !g.transposed);
+    let other = super::op_of(spatial, !g.transposed && !is_turned);
     match other.call(&ArgList::of(&tensors, &params).as_slice()[..other.schema().args.len()])? {
         Outputs::One(made) => Ok(made),
         Outputs::Many(_) => Err(call.args.unsupported(Unsupported::NoImplementation, None)),
     }
 }
 
-/// Blocked weights with output and input channels exchanged, in the layout that they had.
-fn exchanged(call: &Backward<'_>, g: &ConvGeometry, w: &BlockedTensor) -> Result<BlockedTensor> {
-    if g.weights_kind() == WeightsKind::Depthwise {
+/// Blocked weights with output and input channels exchanged, in the layout that they had; with their taps in reverse order if they are
+/// turned.
+fn exchanged(
+    call: &Backward<'_>,
+    g: &ConvGeometry,
+    w: &BlockedTensor,
+    is_turned: bool,
+) -> Result<BlockedTensor> {
+    if g.weights_kind() == WeightsKind::Depthwise && !is_turned {
         return Ok(w.clone());
     }
     let (op, axis) = (g.op, usize::from(g.groups > 1));
-    let to = format!("{}, I and O exchanged", w.layout());
+    let taps = if is_turned { ", taps in reverse order" } else { "" };
+    let to = format!("{}, I and O exchanged{taps}", w.layout());
     let what = Move {
         op,
         cause: Cause::Packing,
@@ -135,8 +152,8 @@ fn exchanged(call: &Backward<'_>, g: &ConvGeometry, w: &BlockedTensor) -> Result
             let mut to = BlockedTensor::for_result(op, &turned, w.layout(), w.dtype())?;
             let (from, elements) = (w.data::<f32>(), bytemuck::cast_slice_mut(to.storage_bytes_mut()));
             match block {
-                8 => conv_weights::exchange::<8>(g, from, elements),
-                _ => conv_weights::exchange::<16>(g, from, elements),
+                8 => conv_weights::exchange::<8>(g, from, elements, is_turned),
+                _ => conv_weights::exchange::<16>(g, from, elements, is_turned),
             }
             return Ok(to);
         }
@@ -151,7 +168,11 @@ fn exchanged(call: &Backward<'_>, g: &ConvGeometry, w: &BlockedTensor) -> Result
             &strides,
             plain.result_bytes(),
         );
-        let plain = plain.transpose(axis, axis + 1)?;
+        let mut plain = plain.transpose(axis, axis + 1)?;
+        if is_turned {
+            let taps: Vec<usize> = (axis + 2..dims.len()).collect();
+            plain = flip(&plain, &taps)?;
+        }
         let mut to = BlockedTensor::for_result(op, plain.dims(), w.layout(), w.dtype())?;
         let bytes = to.storage_bytes_mut();
         reorder::strided_to_blocked(size, plain.bytes(), plain.dims(), plain.strides(), w.layout(), bytes);
