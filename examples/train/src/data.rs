@@ -8,7 +8,7 @@ use blocktensor::{Layout, MemoryFormat, Result, StridedTensor, Tensor};
 use crate::model::Format;
 use crate::random::Random;
 
-/// Height and width.
+/// Height and width of the images that the small networks are for.
 pub const SIZE: usize = 32;
 
 /// What is asked of an image.
@@ -30,7 +30,7 @@ impl Task {
     }
 
     /// One image, three channels one after the other, and its classes: one, or one for each pixel.
-    fn image(self, random: &mut Random, number: usize) -> (Vec<f32>, Vec<i32>) {
+    fn image(self, random: &mut Random, number: usize, size: usize) -> (Vec<f32>, Vec<i32>) {
         let class = number % Task::Directions.classes();
         let mut wave = |angle: f32| Wave::of(random, angle);
         let waves = match self {
@@ -38,8 +38,8 @@ impl Task {
             Task::Textures => vec![wave(PI / 4.0), wave(PI / 2.0), wave(0.0)],
         };
         let mut place = |smallest: f32, largest: f32| {
-            let size = random.between(smallest, largest);
-            (random.between(0.0, SIZE as f32), random.between(0.0, SIZE as f32), size)
+            let reach = random.between(smallest, largest);
+            (random.between(0.0, size as f32), random.between(0.0, size as f32), reach)
         };
         let (disc, rectangle) = (place(7.0, 11.0), place(6.0, 10.0));
         let region = |h: usize, w: usize| {
@@ -51,15 +51,15 @@ impl Task {
                 usize::from(dy * dy + dx * dx < disc.2 * disc.2)
             }
         };
-        let at = |i: usize| (i / SIZE, i % SIZE);
+        let at = |i: usize| (i / size, i % size);
         let which: Vec<usize> = match self {
-            Task::Directions => vec![0; SIZE * SIZE],
-            Task::Textures => (0..SIZE * SIZE).map(|i| region(at(i).0, at(i).1)).collect(),
+            Task::Directions => vec![0; size * size],
+            Task::Textures => (0..size * size).map(|i| region(at(i).0, at(i).1)).collect(),
         };
-        let pixels = (0..3 * SIZE * SIZE).map(|i| {
-            let (channel, (h, w)) = (i / (SIZE * SIZE), at(i % (SIZE * SIZE)));
+        let pixels = (0..3 * size * size).map(|i| {
+            let (channel, (h, w)) = (i / (size * size), at(i % (size * size)));
             let noise = random.between(-1.0, 1.0);
-            waves[which[i % (SIZE * SIZE)]].value(h, w, channel) + 0.5 * noise
+            waves[which[i % (size * size)]].value(h, w, channel) + 0.5 * noise
         });
         let pixels = pixels.collect();
         match self {
@@ -103,28 +103,28 @@ pub struct Data {
 }
 
 impl Data {
-    /// `batches` batches of `batch` images each. The images depend on the task and the seed alone.
+    /// `batches` batches of `batch` images each, `size` pixels high and wide. The images depend on the task, the seed and their size.
     ///
     /// # Errors
     /// `OutOfMemory`.
-    pub fn new(task: Task, format: Format, seed: u64, batches: usize, batch: usize) -> Result<Data> {
+    pub fn new(task: Task, format: Format, seed: u64, [batches, batch, size]: [usize; 3]) -> Result<Data> {
         let mut random = Random::of(seed, "images");
         let (mut images, mut classes) = (Vec::new(), Vec::new());
         for at in 0..batches {
             let (mut pixels, mut of) = (Vec::new(), Vec::new());
             for i in 0..batch {
-                let (image, class) = task.image(&mut random, at * batch + i);
+                let (image, class) = task.image(&mut random, at * batch + i, size);
                 pixels.extend(image);
                 of.extend(class);
             }
-            let plain = StridedTensor::from_slice(&pixels, &[batch, 3, SIZE, SIZE])?;
+            let plain = StridedTensor::from_slice(&pixels, &[batch, 3, size, size])?;
             images.push(match format {
                 Format::Nhwc => plain.contiguous(MemoryFormat::ChannelsLast)?.into(),
                 Format::Blocked => plain.to_blocked(&Layout::native_activation(4)?)?.into(),
             });
             let dims = match task {
                 Task::Directions => [batch, 1, 1],
-                Task::Textures => [batch, SIZE, SIZE],
+                Task::Textures => [batch, size, size],
             };
             classes.push(StridedTensor::from_slice(&of, &dims)?);
         }

@@ -1,9 +1,11 @@
 //! The layers of the networks: calls on a tape, with the weights of a model by their name.
 
+use blocktensor::dispatch::Value;
+use blocktensor::ops::Algorithm;
 use blocktensor::{BoundOp, MemoryFormat, Operand, Result, Tensor};
 use blocktensor_grad::{Tape, Var};
 
-use crate::model::{Format, Model};
+use crate::model::{Format, Model, Of};
 
 /// A forward pass: in training with the statistics of the batch, else with the running ones.
 pub struct Pass<'a> {
@@ -30,8 +32,8 @@ impl<'a> Pass<'a> {
         self.weights
     }
 
-    fn weight(&mut self, name: &str, dims: &[usize], is_transposed: bool, start: f32) -> Result<Var> {
-        let number = self.model.weight(name, dims, is_transposed, start)?;
+    fn weight(&mut self, name: &str, dims: &[usize], of: Of, start: f32) -> Result<Var> {
+        let number = self.model.weight(name, dims, of, start)?;
         let value = self.model.weights[number].value.clone();
         // Without gradients the tape keeps nothing.
         let var = if self.is_training { self.tape.variable(value) } else { self.tape.constant(value) };
@@ -41,9 +43,26 @@ impl<'a> Pass<'a> {
 
     /// A convolution without bias, padded to keep the size at stride 1.
     pub fn conv(&mut self, name: &str, x: &Var, to: usize, kernel: usize, stride: i64) -> Result<Var> {
-        let w = self.weight(&format!("{name}.weight"), &[to, channels(x), kernel, kernel], false, 1.0)?;
+        let w = self.weight(&format!("{name}.weight"), &[to, channels(x), kernel, kernel], Of::Dense, 1.0)?;
         let padding = (kernel / 2) as i64;
-        let params = [("padding", vec![padding].into()), ("stride", vec![stride].into())];
+        let mut params: Vec<(&str, Value)> =
+            vec![("padding", vec![padding].into()), ("stride", vec![stride].into())];
+        let algorithm = self.model.algorithm;
+        if algorithm != Algorithm::Direct
+            && self.model.format == Format::Blocked
+            && (kernel, stride) == (3, 1)
+        {
+            params.push(("algorithm", algorithm.to_string().into()));
+        }
+        self.tape.call(&BoundOp::new("conv2d", &["x", "weights"], &params)?, &[x, &w])
+    }
+
+    /// A depthwise convolution of 3x3 without bias, padded to keep the size at stride 1.
+    pub fn depthwise(&mut self, name: &str, x: &Var, stride: i64) -> Result<Var> {
+        let c = channels(x);
+        let w = self.weight(&format!("{name}.weight"), &[c, 1, 3, 3], Of::Depthwise, 1.0)?;
+        let params =
+            [("padding", vec![1i64].into()), ("stride", vec![stride].into()), ("groups", (c as i64).into())];
         self.tape.call(&BoundOp::new("conv2d", &["x", "weights"], &params)?, &[x, &w])
     }
 
@@ -57,16 +76,16 @@ impl<'a> Pass<'a> {
         kernel: usize,
         padding: i64,
     ) -> Result<Var> {
-        let w = self.weight(&format!("{name}.weight"), &[to, channels(x), kernel, kernel], false, 0.1)?;
-        let bias = self.weight(&format!("{name}.bias"), &[to], false, 0.0)?;
+        let w = self.weight(&format!("{name}.weight"), &[to, channels(x), kernel, kernel], Of::Dense, 0.1)?;
+        let bias = self.weight(&format!("{name}.bias"), &[to], Of::Dense, 0.0)?;
         let params = [("padding", vec![padding].into())];
         self.tape.call(&BoundOp::new("conv2d", &["x", "weights", "bias"], &params)?, &[x, &w, &bias])
     }
 
     /// A transposed convolution of 2x2 with stride 2: twice the size.
     pub fn up(&mut self, name: &str, x: &Var, to: usize) -> Result<Var> {
-        let w = self.weight(&format!("{name}.weight"), &[channels(x), to, 2, 2], true, 1.0)?;
-        let bias = self.weight(&format!("{name}.bias"), &[to], false, 0.0)?;
+        let w = self.weight(&format!("{name}.weight"), &[channels(x), to, 2, 2], Of::Transposed, 1.0)?;
+        let bias = self.weight(&format!("{name}.bias"), &[to], Of::Dense, 0.0)?;
         let params = [("stride", vec![2i64].into())];
         self.tape
             .call(&BoundOp::new("conv_transpose2d", &["x", "weights", "bias"], &params)?, &[x, &w, &bias])
@@ -80,8 +99,8 @@ impl<'a> Pass<'a> {
     /// A batch norm whose weights start at `start`.
     pub fn norm_from(&mut self, name: &str, x: &Var, start: f32) -> Result<Var> {
         let c = channels(x);
-        let weight = self.weight(&format!("{name}.weight"), &[c], false, start)?;
-        let bias = self.weight(&format!("{name}.bias"), &[c], false, 0.0)?;
+        let weight = self.weight(&format!("{name}.weight"), &[c], Of::Dense, start)?;
+        let bias = self.weight(&format!("{name}.bias"), &[c], Of::Dense, 0.0)?;
         let names = ["running_mean", "running_var"].map(|of| format!("{name}.{of}"));
         let mean = self.model.statistics(&names[0], c, 0.0)?;
         let var = self.model.statistics(&names[1], c, 1.0)?;
@@ -112,7 +131,16 @@ impl<'a> Pass<'a> {
 
     /// The largest of each 2x2.
     pub fn max_pool(&mut self, x: &Var) -> Result<Var> {
-        let params = [("kernel", vec![2i64].into())];
+        self.max_pool_of(x, 2, 0)
+    }
+
+    /// The largest of windows that begin two pixels apart.
+    pub fn max_pool_of(&mut self, x: &Var, kernel: i64, padding: i64) -> Result<Var> {
+        let params = [
+            ("kernel", vec![kernel].into()),
+            ("stride", vec![2i64].into()),
+            ("padding", vec![padding].into()),
+        ];
         self.tape.call(&BoundOp::new("max_pool2d", &["x"], &params)?, &[x])
     }
 

@@ -9,9 +9,10 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use blocktensor::ledger::{self, Cause, Ledger};
+use blocktensor::ops::Algorithm;
 use blocktensor::{StateDict, Tensor, run_with_threads};
 use blocktensor_grad::Sgd;
-use blocktensor_train::data::{Data, Task};
+use blocktensor_train::data::{Data, SIZE, Task};
 use blocktensor_train::model::{Format, Model};
 use blocktensor_train::net::Net;
 use blocktensor_train::step::{accuracy, prepare, step};
@@ -39,6 +40,16 @@ struct Cli {
     /// Images of a step.
     #[arg(long, default_value_t = 16)]
     batch: usize,
+    /// Height and width of images.
+    #[arg(long, default_value_t = SIZE)]
+    size: usize,
+    /// How 3x3 convolutions with stride 1 are computed in blocked layout: direct, winograd2 or winograd4. So are the gradients of
+    /// their sources.
+    #[arg(long, default_value_t = Algorithm::Direct)]
+    algorithm: Algorithm,
+    /// Batches of the test after the last step; 0 leaves it out.
+    #[arg(long, default_value_t = 32)]
+    test_batches: usize,
     /// Batches of the training data, each made once and used in turn.
     #[arg(long, default_value_t = 64)]
     batches: usize,
@@ -71,6 +82,8 @@ struct Cli {
 #[derive(Clone, Copy, ValueEnum)]
 enum Name {
     Resnet18,
+    Resnet50,
+    MobilenetV2,
     Unet,
     Linear,
 }
@@ -100,15 +113,15 @@ type Failure = Box<dyn std::error::Error>;
 
 /// The images of the test are others than those of the training.
 const TEST_SEED: u64 = 1 << 32;
-const TEST_BATCHES: usize = 32;
 
 /// One training.
 struct Run {
     format: Format,
     first: usize,
     losses: Vec<f32>,
-    accuracy: f64,
+    accuracy: Option<f64>,
     step_ms: f64,
+    least_ms: f64,
     ledger: Option<Ledger>,
 }
 
@@ -127,14 +140,16 @@ fn main() -> ExitCode {
 fn all(cli: &Cli) -> Result<(), Failure> {
     let net = match cli.net {
         Name::Resnet18 => Net::ResNet18 { width: cli.width.unwrap_or(64) },
+        Name::Resnet50 => Net::ResNet50,
+        Name::MobilenetV2 => Net::MobileNetV2,
         Name::Unet => Net::UNet { width: cli.width.unwrap_or(16) },
         Name::Linear => Net::Linear(match cli.task {
             TaskName::Directions => Task::Directions,
             TaskName::Textures => Task::Textures,
         }),
     };
-    if cli.batch == 0 || cli.batches == 0 {
-        return Err("--batch and --batches are at least 1".into());
+    if [cli.batch, cli.batches, cli.size].contains(&0) {
+        return Err("--batch, --batches and --size are at least 1".into());
     }
     if let Some(to) = &cli.export {
         export(cli, net, to)?;
@@ -159,8 +174,8 @@ fn all(cli: &Cli) -> Result<(), Failure> {
 
 fn data(cli: &Cli, net: Net, format: Format) -> blocktensor::Result<[Data; 2]> {
     let (task, seed) = (net.task(), cli.seed);
-    let test = Data::new(task, format, seed ^ TEST_SEED, TEST_BATCHES, cli.batch)?;
-    Ok([Data::new(task, format, seed, cli.batches, cli.batch)?, test])
+    let test = Data::new(task, format, seed ^ TEST_SEED, [cli.test_batches, cli.batch, cli.size])?;
+    Ok([Data::new(task, format, seed, [cli.batches, cli.batch, cli.size])?, test])
 }
 
 fn train(cli: &Cli, net: Net, format: Format) -> Result<Run, Failure> {
@@ -170,10 +185,12 @@ fn train(cli: &Cli, net: Net, format: Format) -> Result<Run, Failure> {
         Some(path) => Model::resume(path, format, sgd)?,
         None => Model::new(format, cli.seed, sgd),
     };
+    model.algorithm = cli.algorithm;
     prepare(net, &mut model, &training)?;
     let (first, start) = (model.steps, Instant::now());
-    let (mut losses, mut record) = (Vec::new(), None);
+    let (mut losses, mut record, mut least_ms) = (Vec::new(), None, f64::INFINITY);
     while model.steps < cli.steps {
+        let begin = Instant::now();
         // The second step has all velocities: it is as all later ones.
         let loss = if losses.len() == 1 {
             let (loss, ledger) = ledger::record(|| step(net, &mut model, &training));
@@ -183,6 +200,7 @@ fn train(cli: &Cli, net: Net, format: Format) -> Result<Run, Failure> {
             step(net, &mut model, &training)?
         };
         losses.push(loss);
+        least_ms = least_ms.min(begin.elapsed().as_secs_f64() * 1e3);
         let each = start.elapsed().as_secs_f64() / losses.len() as f64;
         if stderr().is_terminal() {
             eprint!(
@@ -201,20 +219,23 @@ fn train(cli: &Cli, net: Net, format: Format) -> Result<Run, Failure> {
     if let Some(path) = &cli.save {
         model.save(path)?;
     }
-    let accuracy = accuracy(net, &mut model, &test)?;
-    Ok(Run { format, first, losses, accuracy, step_ms, ledger: record })
+    let accuracy = match cli.test_batches {
+        0 => None,
+        _ => Some(accuracy(net, &mut model, &test)?),
+    };
+    Ok(Run { format, first, losses, accuracy, step_ms, least_ms, ledger: record })
 }
 
 fn report(run: &Run) {
     let loss = |at: Option<&f32>| at.map_or("-".into(), |loss| format!("{loss:.4}"));
     println!(
-        "{:?}: loss {} to {} in {} steps of {:.0} ms; {:.2} % of the test are right",
+        "{:?}: loss {} to {} in {} steps of {:.0} ms{}",
         run.format,
         loss(run.losses.first()),
         loss(run.losses.last()),
         run.losses.len(),
         run.step_ms,
-        run.accuracy * 100.0
+        run.accuracy.map_or(String::new(), |share| format!("; {:.2} % of the test are right", share * 100.0))
     );
     if let Some(ledger) = &run.ledger {
         let of = |cause| ledger.reorders.iter().filter(|r| r.cause == cause).count();
@@ -230,11 +251,12 @@ fn report(run: &Run) {
 fn json(run: &Run) -> String {
     let losses: Vec<String> = run.losses.iter().map(f32::to_string).collect();
     format!(
-        "{{\"layout\": \"{:?}\", \"first\": {}, \"accuracy\": {}, \"step_ms\": {}, \"losses\": [{}]}}",
+        "{{\"layout\": \"{:?}\", \"first\": {}, \"accuracy\": {}, \"step_ms\": {}, \"least_ms\": {}, \"losses\": [{}]}}",
         run.format,
         run.first,
-        run.accuracy,
+        run.accuracy.map_or("null".into(), |share| share.to_string()),
         run.step_ms,
+        run.least_ms,
         losses.join(", ")
     )
 }

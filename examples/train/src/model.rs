@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use blocktensor::ops::Algorithm;
 use blocktensor::{
     Complaint, Error, Layout, MemoryFormat, Result, StateDict, StridedTensor, Tensor, WeightsKind,
 };
@@ -24,8 +25,18 @@ pub enum Format {
 pub(crate) struct Weight {
     pub name: String,
     pub value: Tensor,
-    /// Those of a transposed convolution: blocked ones have their output channels first, PyTorch's have them second.
-    is_transposed: bool,
+    of: Of,
+}
+
+/// What weights belong to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Of {
+    /// A convolution, or a vector of one number for each channel.
+    Dense,
+    /// A convolution with a group for each channel.
+    Depthwise,
+    /// A transposed convolution: blocked ones have their output channels first, PyTorch's have them second.
+    Transposed,
 }
 
 /// A network's state. Weights are made when the network first asks for them, from their name and the seed.
@@ -35,6 +46,8 @@ pub struct Model {
     pub format: Format,
     /// How many steps it was trained.
     pub steps: usize,
+    /// How 3x3 convolutions with stride 1 are computed, and the gradients of their sources, in blocked layout.
+    pub algorithm: Algorithm,
     seed: u64,
     pub(crate) weights: Vec<Weight>,
     pub(crate) statistics: BTreeMap<String, Tensor>,
@@ -51,7 +64,7 @@ impl Model {
     /// A network before its training.
     pub fn new(format: Format, seed: u64, sgd: Sgd) -> Model {
         let (weights, statistics) = (Vec::new(), BTreeMap::new());
-        Model { format, steps: 0, seed, weights, statistics, sgd, saved: None }
+        Model { format, steps: 0, algorithm: Algorithm::Direct, seed, weights, statistics, sgd, saved: None }
     }
 
     /// A network as [`save`](Self::save) left it, in any format.
@@ -89,18 +102,32 @@ impl Model {
     /// Weights, or their velocity, as PyTorch has them.
     fn plain(&self, weight: &Weight, value: &Tensor) -> Result<StridedTensor> {
         let plain = strided(value)?;
-        match (weight.is_transposed, value) {
-            (true, Tensor::Blocked(_)) => plain.transpose(0, 1)?.contiguous(MemoryFormat::Contiguous),
+        match (weight.of, value) {
+            (Of::Transposed, Tensor::Blocked(_)) => {
+                plain.transpose(0, 1)?.contiguous(MemoryFormat::Contiguous)
+            }
+            // The groups apart.
+            (Of::Depthwise, Tensor::Blocked(_)) => {
+                let dims = plain.dims();
+                plain.reshape(&[dims[0], 1, dims[3], dims[4]])
+            }
             _ => Ok(plain),
         }
     }
 
     /// The same of PyTorch's, in the network's format.
-    fn packed(&self, plain: StridedTensor, is_transposed: bool) -> Result<Tensor> {
+    fn packed(&self, plain: StridedTensor, of: Of) -> Result<Tensor> {
         Ok(match (plain.rank(), self.format) {
             (4, Format::Blocked) => {
-                let plain = if is_transposed { plain.transpose(0, 1)? } else { plain };
-                plain.to_blocked(&Layout::native_weights(4, WeightsKind::Dense)?)?.into()
+                let (plain, kind) = match of {
+                    Of::Dense => (plain, WeightsKind::Dense),
+                    Of::Transposed => (plain.transpose(0, 1)?, WeightsKind::Dense),
+                    Of::Depthwise => {
+                        let [groups, _, h, w] = plain.dims()[..] else { unreachable!("the rank is 4") };
+                        (plain.reshape(&[groups, 1, 1, h, w])?, WeightsKind::Depthwise)
+                    }
+                };
+                plain.to_blocked(&Layout::native_weights(plain.rank(), kind)?)?.into()
             }
             // Also in NHWC: convolutions take row-major weights without a copy.
             _ => plain.into(),
@@ -109,13 +136,7 @@ impl Model {
 
     /// The number of the weights of this name. New ones of rank 4 are uniform with the variance 2 / `fan_in` (He et al.), times `start`;
     /// those of rank 1 are `start`.
-    pub(crate) fn weight(
-        &mut self,
-        name: &str,
-        dims: &[usize],
-        is_transposed: bool,
-        start: f32,
-    ) -> Result<usize> {
+    pub(crate) fn weight(&mut self, name: &str, dims: &[usize], of: Of, start: f32) -> Result<usize> {
         if let Some(number) = self.weights.iter().position(|w| w.name == name) {
             return Ok(number);
         }
@@ -123,7 +144,7 @@ impl Model {
         let plain = match &mut self.saved {
             Some(saved) => {
                 if let Ok(velocity) = saved.take(&format!("{VELOCITY}{name}")) {
-                    let velocity = self.packed(velocity, is_transposed)?;
+                    let velocity = self.packed(velocity, of)?;
                     self.sgd.set_velocity(number, velocity);
                 }
                 self.taken(name, dims)?
@@ -138,8 +159,8 @@ impl Model {
                 StridedTensor::from_slice(&values, dims)?
             }
         };
-        let value = self.packed(plain, is_transposed)?;
-        self.weights.push(Weight { name: name.into(), value, is_transposed });
+        let value = self.packed(plain, of)?;
+        self.weights.push(Weight { name: name.into(), value, of });
         Ok(number)
     }
 

@@ -1,9 +1,9 @@
 //! The networks, with PyTorch's names of weights.
 
-use blocktensor::Result;
+use blocktensor::{Operand, Result};
 use blocktensor_grad::Var;
 
-use crate::data::{SIZE, Task};
+use crate::data::Task;
 use crate::layers::Pass;
 
 /// A network.
@@ -20,6 +20,10 @@ pub enum Net {
         /// Channels of the first level.
         width: usize,
     },
+    /// ResNet-50 for images of 224x224 (He et al.; the stride in the 3x3 convolution, as torchvision has it).
+    ResNet50,
+    /// MobileNetV2 for images of 224x224 (Sandler et al.).
+    MobileNetV2,
     /// A linear classifier: of the whole image, or for each pixel of the 9x9 around it.
     Linear(Task),
 }
@@ -28,7 +32,7 @@ impl Net {
     /// What it learns.
     pub fn task(self) -> Task {
         match self {
-            Net::ResNet18 { .. } => Task::Directions,
+            Net::ResNet18 { .. } | Net::ResNet50 | Net::MobileNetV2 => Task::Directions,
             Net::UNet { .. } => Task::Textures,
             Net::Linear(task) => task,
         }
@@ -42,8 +46,11 @@ impl Net {
         let logits = match self {
             Net::ResNet18 { width } => resnet18(pass, images, width)?,
             Net::UNet { width } => unet(pass, images, width)?,
+            Net::ResNet50 => resnet50(pass, images)?,
+            Net::MobileNetV2 => mobilenet_v2(pass, images)?,
             Net::Linear(Task::Directions) => {
-                pass.conv_with_bias("fc", images, Task::Directions.classes(), SIZE, 0)?
+                let size = images.tensor().tensor_ref().dims()[2];
+                pass.conv_with_bias("fc", images, Task::Directions.classes(), size, 0)?
             }
             Net::Linear(Task::Textures) => {
                 pass.conv_with_bias("fc", images, Task::Textures.classes(), 9, 4)?
@@ -78,6 +85,77 @@ fn resnet18(pass: &mut Pass<'_>, images: &Var, width: usize) -> Result<Var> {
     }
     let x = pass.unary("global_avg_pool", &x)?;
     pass.conv_with_bias("fc", &x, Task::Directions.classes(), 1, 0)
+}
+
+fn resnet50(pass: &mut Pass<'_>, images: &Var) -> Result<Var> {
+    let x = pass.conv("conv1", images, 64, 7, 2)?;
+    let x = pass.norm("bn1", &x)?;
+    let x = pass.unary("relu", &x)?;
+    let mut x = pass.max_pool_of(&x, 3, 1)?;
+    for (stage, blocks) in [3, 4, 6, 3].into_iter().enumerate() {
+        let width = 64 << stage;
+        for block in 0..blocks {
+            let name = format!("layer{}.{block}", stage + 1);
+            let stride = if stage > 0 && block == 0 { 2 } else { 1 };
+            let mut y = x.clone();
+            for (i, (to, kernel, stride)) in
+                [(width, 1, 1), (width, 3, stride), (4 * width, 1, 1)].into_iter().enumerate()
+            {
+                y = pass.conv(&format!("{name}.conv{}", i + 1), &y, to, kernel, stride)?;
+                y = pass.norm_from(&format!("{name}.bn{}", i + 1), &y, if i == 2 { 0.25 } else { 1.0 })?;
+                y = if i < 2 { pass.unary("relu", &y)? } else { y };
+            }
+            if block == 0 {
+                let short = pass.conv(&format!("{name}.downsample.0"), &x, 4 * width, 1, stride)?;
+                x = pass.norm(&format!("{name}.downsample.1"), &short)?;
+            }
+            let sum = pass.add(&x, &y)?;
+            x = pass.unary("relu", &sum)?;
+        }
+    }
+    let x = pass.unary("global_avg_pool", &x)?;
+    pass.conv_with_bias("fc", &x, Task::Directions.classes(), 1, 0)
+}
+
+fn mobilenet_v2(pass: &mut Pass<'_>, images: &Var) -> Result<Var> {
+    let x = pass.conv("features.0.0", images, 32, 3, 2)?;
+    let x = pass.norm("features.0.1", &x)?;
+    let (mut x, mut from, mut number) = (pass.unary("relu6", &x)?, 32, 0);
+    // Channels within a block for each of its source, channels of its result, blocks, and the stride of the first.
+    let stages = [
+        (1, 16, 1, 1),
+        (6, 24, 2, 2),
+        (6, 32, 3, 2),
+        (6, 64, 4, 2),
+        (6, 96, 3, 1),
+        (6, 160, 3, 2),
+        (6, 320, 1, 1),
+    ];
+    for (times, to, blocks, stride) in stages {
+        for block in 0..blocks {
+            number += 1;
+            let name = format!("features.{number}.conv");
+            let (stride, mut y, mut part) = (if block == 0 { stride } else { 1 }, x.clone(), 0);
+            if times > 1 {
+                y = pass.conv(&format!("{name}.0.0"), &y, times * from, 1, 1)?;
+                y = pass.norm(&format!("{name}.0.1"), &y)?;
+                y = pass.unary("relu6", &y)?;
+                part = 1;
+            }
+            y = pass.depthwise(&format!("{name}.{part}.0"), &y, stride)?;
+            y = pass.norm(&format!("{name}.{part}.1"), &y)?;
+            y = pass.unary("relu6", &y)?;
+            y = pass.conv(&format!("{name}.{}", part + 1), &y, to, 1, 1)?;
+            y = pass.norm(&format!("{name}.{}", part + 2), &y)?;
+            x = if stride == 1 && from == to { pass.add(&x, &y)? } else { y };
+            from = to;
+        }
+    }
+    let x = pass.conv("features.18.0", &x, 1280, 1, 1)?;
+    let x = pass.norm("features.18.1", &x)?;
+    let x = pass.unary("relu6", &x)?;
+    let x = pass.unary("global_avg_pool", &x)?;
+    pass.conv_with_bias("classifier.1", &x, Task::Directions.classes(), 1, 0)
 }
 
 /// Twice a convolution, batch norm and ReLU.

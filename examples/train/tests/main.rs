@@ -2,9 +2,10 @@
 //! and few reorders.
 
 use blocktensor::ledger::{self, Cause, Ledger};
+use blocktensor::ops::Algorithm;
 use blocktensor::{StateDict, run_with_threads};
 use blocktensor_grad::Sgd;
-use blocktensor_train::data::{Data, Task};
+use blocktensor_train::data::{Data, SIZE, Task};
 use blocktensor_train::model::{Format, Model};
 use blocktensor_train::net::Net;
 use blocktensor_train::step::{accuracy, prepare, step};
@@ -22,7 +23,7 @@ fn sgd() -> Sgd {
 }
 
 fn data(net: Net, format: Format) -> Data {
-    Data::new(net.task(), format, 3, 2, 4).unwrap()
+    Data::new(net.task(), format, 3, [2, 4, SIZE]).unwrap()
 }
 
 /// The losses of steps up to `to`.
@@ -110,6 +111,38 @@ fn losses_agree_and_reorders_are_few() {
     }
 }
 
+/// Winograd's algorithm computes convolutions forward and the gradients of their sources: three of four calls have 3x3 kernels here.
+#[test]
+fn winograds_algorithm_has_nearly_the_same_losses() {
+    let net = Net::ResNet18 { width: 16 };
+    let data = data(net, Format::Blocked);
+    let [direct, winograd] = [Algorithm::Direct, Algorithm::Winograd(4)].map(|algorithm| {
+        let mut model = model(Format::Blocked);
+        model.algorithm = algorithm;
+        let mut losses = train(net, &mut model, &data, 3);
+        let (loss, book) = ledger::record(|| train(net, &mut model, &data, 4));
+        losses.extend(loss);
+        let runs = book.runs.iter().filter(|run| run.implementation.contains("winograd4")).count();
+        (losses.into_iter().map(f32::from_bits).collect::<Vec<f32>>(), runs)
+    });
+    for (a, b) in direct.0.iter().zip(&winograd.0) {
+        assert!((a - b).abs() <= 1e-4 * a.abs(), "{direct:?} and {winograd:?}");
+    }
+    // 14 of the 20 convolutions; the first one's source needs no gradient.
+    assert_eq!((direct.1, winograd.1), (0, 14 + 13));
+}
+
+#[test]
+fn the_large_networks_agree_in_both_formats() {
+    for net in [Net::ResNet50, Net::MobileNetV2] {
+        let [blocked, nhwc] = FORMATS.map(|format| {
+            let (data, mut model) = (data(net, format), model(format));
+            f32::from_bits(train(net, &mut model, &data, 1)[0])
+        });
+        assert!((blocked - nhwc).abs() <= 1e-4 * nhwc.abs(), "{net:?}: {blocked} and {nhwc}");
+    }
+}
+
 #[test]
 fn evaluation_uses_the_running_statistics() {
     let net = NETS[1];
@@ -154,7 +187,7 @@ fn a_file_of_another_network_is_refused() {
 
 #[test]
 fn every_class_has_the_same_share_of_images() {
-    let data = Data::new(Task::Directions, Format::Nhwc, 5, 2, 16).unwrap();
+    let data = Data::new(Task::Directions, Format::Nhwc, 5, [2, 16, SIZE]).unwrap();
     let mut counts = [0; 8];
     for class in data.classes.iter().flat_map(|t| t.to_vec::<i32>().unwrap()) {
         counts[class as usize] += 1;
