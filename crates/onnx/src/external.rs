@@ -72,6 +72,14 @@ impl External {
 
     /// Finds the data of a tensor of `wanted` bytes, and checks that they are there.
     pub(crate) fn find(&self, what: &str, entries: &[StringStringEntryProto], wanted: usize) -> Result<Part> {
+        // Readers differ in which of two they take.
+        for (i, entry) in entries.iter().enumerate() {
+            if entries[..i].iter().any(|other| other.key == entry.key) {
+                let key = entry.key.as_deref().unwrap_or_default();
+                let got = format!("two entries `{key}` about its data");
+                return Err(Error::invalid(what, got, "each is there once", "export the model again"));
+            }
+        }
         let entry = |key: &str| {
             entries.iter().find(|e| e.key.as_deref() == Some(key)).and_then(|e| e.value.as_deref())
         };

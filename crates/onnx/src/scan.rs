@@ -44,6 +44,7 @@ impl Message {
     fn name(self) -> String {
         match self {
             Message::Leaf => "an inner message".to_string(),
+            Message::Attribute => "an Attribute".to_string(),
             other => format!("a {other:?}"),
         }
     }
@@ -167,6 +168,10 @@ impl<R: BufRead + Seek> Scan<'_, R> {
         while self.position < end {
             let tag = self.varint(end)?;
             let (number, wire) = (tag >> 3, tag & 7);
+            // The parser would skip it as a field that it does not know, and its value with it.
+            if number == 0 {
+                return Err(malformed(format!("{} has a field with the number 0", of.name())));
+            }
             let length = match wire {
                 0 => {
                     self.varint(end)?;

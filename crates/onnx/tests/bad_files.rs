@@ -52,6 +52,19 @@ fn numbers_have_an_end() {
     }
 }
 
+/// The parser would skip such a field, and the attribute would have no value.
+#[test]
+fn no_field_has_the_number_0() {
+    let x = || Model::new().input("x", &[1, 4]);
+    let model = x().node_with("Flatten", &["x"], &["y"], vec![int("axis", 77)]).output("y");
+    let mut bytes = model.bytes();
+    // The field 3 of an attribute, a number.
+    let at = bytes.windows(2).position(|pair| pair == [3 << 3, 77]).expect("the axis");
+    bytes[at] = 0;
+    let error = blocktensor_onnx::from_bytes(&bytes).expect_err("an error").to_string();
+    assert!(error.contains("an Attribute has a field with the number 0"), "{error}");
+}
+
 #[test]
 fn graphs_in_graphs_have_a_limit_and_errors_name_the_node() {
     deepest(true);
@@ -232,6 +245,8 @@ fn bad_arguments_of_ops_are_errors() {
         window("MaxPool", vec![ints("kernel_shape", &[9, 9])]),
         window("AveragePool", vec![ints("kernel_shape", &[2, 2]), word("auto_pad", "SAME")]),
         window("Softmax", vec![int("axis", 4)]),
+        window("Softmax", vec![int("axis", 4)]).opset(12),
+        Model::new().opset(12).input("x", &[3]).node("LogSoftmax", &["x"], &["y"]).output("y"),
         window("Transpose", vec![ints("perm", &[0, 1, 2])]),
         window("Transpose", vec![ints("perm", &[0, 1, 2, 2])]),
         window("DepthToSpace", vec![int("blocksize", 3)]),

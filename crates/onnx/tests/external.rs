@@ -62,6 +62,7 @@ fn data_is_read_at_its_offset() {
         (&[("location", "./sub/.")], "no regular file"),
         (&[("location", "sub/..")], "no regular file"),
         (&[], "the model's folder"),
+        (&[("location", "w.bin"), ("offset", "0"), ("offset", "4")], "two entries `offset`"),
     ] {
         let error = read(folder.path(), entries).expect_err("an error").to_string();
         assert!(error.contains(part), "{error}");

@@ -72,6 +72,15 @@ fn linear_layers_with_activations() {
 }
 
 #[test]
+fn a_number_of_an_activation_is_not_taken_for_the_one_before_it() {
+    let attributes = vec![word("activation", "LeakyRelu"), float("activation_beta", 0.5)];
+    let model = Model::new().input("x", &[1, 2]).floats("w", &[2, 1], &[1.0, -1.0]);
+    let model = of_microsoft(model.node_with("FusedGemm", &["x", "w"], &["y"], attributes)).output("y");
+    let error = model.run_on(vec![]).expect_err("an error");
+    assert!(error.contains("LeakyRelu") && error.contains("Some(0.5)"), "{error}");
+}
+
+#[test]
 fn gelus() {
     let x = [-3.0f32, -0.5, 0.0, 1.0, 4.0];
     let run = |op: &str, attributes: Vec<AttributeProto>| {

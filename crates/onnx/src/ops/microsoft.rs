@@ -65,9 +65,14 @@ fn fused_conv(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>)
 fn fused_gemm(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
     check_count(inputs, 3, cx)?;
     let y = gemm(node, inputs, cx)?.swap_remove(0);
-    let params = ["activation_alpha", "activation_beta", "activation_gamma"];
-    let params: Vec<f32> = params.iter().filter_map(|name| node.float(name)).collect();
-    activated(node, &y, &params, cx)
+    let params = ["activation_alpha", "activation_beta", "activation_gamma"].map(|name| node.float(name));
+    let given: Vec<f32> = params.iter().map_while(|number| *number).collect();
+    // A number without the one before it would be taken for that.
+    if given.len() < params.iter().flatten().count() {
+        let name = node.str("activation").unwrap_or_default();
+        return Err(cx.unsupported(format!("activation = {name:?} with the numbers {params:?}")));
+    }
+    activated(node, &y, &given, cx)
 }
 
 /// `alpha * A B`, each of them transposed first if the node says so: `transBatchA` puts the first axis before the last one, and `transA`

@@ -17,13 +17,9 @@ fn operand(node: &OnnxNode, x: &Value, cx: &mut Expansion<'_>) -> Result<(Value,
     if node.version() >= 13 {
         return Ok((x.clone(), axis_of(node.int("axis").unwrap_or(-1), x.rank(), cx)?));
     }
-    // The axis may be the rank, for a matrix with one column.
-    let axis = match node.int("axis").unwrap_or(1) {
-        axis if axis == x.rank() as i64 => x.rank(),
-        axis => axis_of(axis, x.rank(), cx)?,
-    };
+    let axis = axis_of(node.int("axis").unwrap_or(1), x.rank(), cx)?;
     let (rows, columns) = x.dims().split_at(axis);
-    if columns.len() == 1 || (!columns.is_empty() && columns[1..].iter().all(|&d| d == 1)) {
+    if columns[1..].iter().all(|&d| d == 1) {
         return Ok((x.clone(), axis));
     }
     Ok((cx.reshape(x, &[rows.iter().product(), columns.iter().product()])?, 1))
