@@ -42,11 +42,20 @@ class Writes(nn.Module):
         return y * 2
 
 
+class WritesOfWeights(Net):
+    def forward(self, x):
+        y = self.stem(x)
+        y[:, :4].mul_(3)
+        y.select(3, 1).copy_(self.bn.running_mean[:, None])
+        return y
+
+
 MODELS = {
     "net": Net,
     "several": Several,
     "views": Views,
     "writes": Writes,
+    "writes_of_weights": WritesOfWeights,
     "unet": lambda: nn.Sequential(nn.Conv2d(3, 8, 3, 2, 1), nn.GELU(), nn.ConvTranspose2d(8, 4, 2, 2), nn.GroupNorm(2, 4)),
     "bare": lambda: nn.Conv2d(3, 8, 3),
     "resnet18": lambda: torchvision.models.resnet18(num_classes=10),

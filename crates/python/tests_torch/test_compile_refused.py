@@ -189,6 +189,30 @@ def test_writes_into_inputs_and_buffers_are_refused_by_name(model, words, partia
     assert torch.equal(x, X)
 
 
+@pytest.mark.parametrize("partial", [False, True])
+def test_the_remedy_for_a_write_into_a_view_keeps_the_result(partial):
+    def writes(x):
+        y = x * 2
+        y[:, :2].mul_(3)
+        return y + 1
+
+    def whole(x):
+        y = x * 2
+        y = torch.cat([y[:, :2] * 3, y[:, 2:]], 1)
+        return y + 1
+
+    def beside_another(x):
+        x.add_(0)
+        return writes(x)
+
+    with pytest.raises(bt.UnsupportedOp, match="into a view of `mul`, which is used later and changes with it") as e:
+        compiled(beside_another, partial=partial)(X)
+    assert "make a new tensor with `torch.cat` or `torch.where`, and use it for both" in str(e.value)
+    # A clone of the view would leave `y` as it was.
+    assert "clone the view" not in str(e.value)
+    close(compiled(whole, partial=partial)(X), writes(X))
+
+
 def test_random_numbers_are_refused_or_drawn_by_pytorch():
     def model(x):
         return F.relu(x) + torch.rand(())

@@ -74,6 +74,14 @@ def test_eager_tensors_say_the_same_once(kind):
     assert word in str(e.value) and str(e.value).count("op `") == 1, str(e.value)
 
 
+def test_the_nearest_pixels_are_the_same_by_whole_factors():
+    for factor in (2, 3):
+        exact = F.interpolate(X, scale_factor=factor, mode="nearest-exact")
+        made = F.interpolate(btt.EagerTensor(X), scale_factor=factor, mode="nearest")
+        assert torch.equal(made.torch(), exact)
+    assert not torch.equal(F.interpolate(X, size=4), F.interpolate(X, size=4, mode="nearest-exact"))
+
+
 # Calls that no op is for.
 
 CALLS = {

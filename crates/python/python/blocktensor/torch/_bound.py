@@ -195,8 +195,9 @@ def _name(exported: torch.export.ExportedProgram, names: dict[str, str]) -> None
     state = exported.state_dict
     for key, name in names.items():
         if key in state:
-            # A tensor of its own: that of the model is not kept alive.
-            state[name] = state.pop(key).detach()
+            # A tensor of its own: that of the model is not kept alive. Decompositions need a parameter where there was one.
+            x = state.pop(key)
+            state[name] = torch.nn.Parameter(x.detach(), requires_grad=False) if isinstance(x, torch.nn.Parameter) else x.detach()
     for spec in exported.graph_signature.input_specs:
         if spec.kind in (InputKind.PARAMETER, InputKind.BUFFER):
             spec.target = names.get(str(spec.target), spec.target)

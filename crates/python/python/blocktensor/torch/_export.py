@@ -249,7 +249,11 @@ def _reason(program: Program, node: fx.Node, targets: list[fx.Node]) -> str | No
                 )
         other = None if only_changes_metadata(node) else read_later(node, target, family, program.position)
         if other is not None and not _folds(program, node, targets):
-            return f"{_INTO_A_VIEW} `{other.name}`, which is used later; clone the view first, or use `torch.where` or `cat`"
+            # A clone of the view would leave what is used later as it was.
+            return (
+                f"{_INTO_A_VIEW} `{other.name}`, which is used later and changes with it; make a new tensor with `torch.cat` or "
+                f"`torch.where`, and use it for both"
+            )
     if len(targets) > 1:
         return "it writes into several tensors; write the calls one by one"
     return None

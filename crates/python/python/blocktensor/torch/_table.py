@@ -56,7 +56,7 @@ def to(b: Builder, x: Value, *args: Any, **options: Any) -> Value:
         raise Unsupported(f"a conversion from int64 to {wanted}; {ONLY_RESULTS}")
     if wanted in _INTEGERS:
         # Class ids and the like.
-        raise Unsupported(f"a conversion from {x.dtype} to {wanted}; plans compute in f32, and `partial=True` leaves indices to PyTorch")
+        raise Unsupported(f"a conversion from {x.dtype} to {wanted}; plans compute in f32, and indices are PyTorch's")
     raise Unsupported(f"a conversion from {x.dtype} to {wanted}; plans compute in f32, leave it out")
 
 
@@ -391,7 +391,9 @@ def pad(b: Builder, x: Value, pad: Sequence[int], *options: Any) -> Value:
     if not any(pad):
         return x
     mode = mode or "constant"
-    return b.op("pad", x=x, padding=list(pad), mode=mode, value=held(x, number("value", value or 0.0)) if mode == "constant" else 0.0)
+    if mode != "constant" or value is None:
+        return b.op("pad", x=x, padding=list(pad), mode=mode, value=0.0)
+    return b.op("pad", x=x, padding=list(pad), mode=mode, value=held(x, number("value", value)))
 
 
 @aten("pixel_shuffle", "pixel_unshuffle")

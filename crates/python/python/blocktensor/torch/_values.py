@@ -52,12 +52,12 @@ WITHOUT_OP: dict[str, str] = {
     **dict.fromkeys(("im2col", "col2im"), "no op of blocktensor is for `unfold` and `fold`"),
     **dict.fromkeys(
         ("upsample_bicubic2d", "_upsample_bicubic2d_aa"),
-        "no op of blocktensor is for `mode='bicubic'`; the nearest is `mode='bilinear'`",
+        "no op of blocktensor is for `mode='bicubic'`, and `mode='bilinear'` gives other numbers",
     ),
     "_upsample_bilinear2d_aa": "no op of blocktensor is for `antialias=True`",
     **dict.fromkeys(
         ("_upsample_nearest_exact1d", "_upsample_nearest_exact2d", "_upsample_nearest_exact3d"),
-        "no op of blocktensor is for `mode='nearest-exact'`; the nearest is `mode='nearest'`",
+        "no op of blocktensor is for `mode='nearest-exact'`; `mode='nearest'` is the same where sizes grow by whole factors",
     ),
 }
 
