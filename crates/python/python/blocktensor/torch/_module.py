@@ -20,6 +20,7 @@ from ._beside import OfOnePlan, check_compiled
 from ._export import Program, export
 from ._handles import as_torch
 from ._inputs import Expected, check_traced, in_order, is_dual, not_a_tensor, problem
+from ._loads import loaded
 from ._options import check_limits, checked_options
 from ._plan import ModelPlan as ModelPlan
 from ._plan import checked, plan_program, views_of_results
@@ -414,18 +415,22 @@ class BlockedModule(OfOnePlan):
         if self._program is None:
             text = "a packed file, or a copy of a packed module, has no plain weights to replace"
             raise error(UnsupportedOp, text, "pack the model again")
-        if not isinstance(state_dict, Mapping) or not all(isinstance(x, torch.Tensor) for x in state_dict.values()):
+        if not isinstance(state_dict, Mapping):
             text = f"argument `state_dict`: got {type(state_dict).__name__}, but weights are tensors by name"
             raise error(InvalidArgument, text, "pass the state dict of the same model")
+        for name, x in state_dict.items():
+            if not isinstance(x, torch.Tensor):
+                text = f"argument `state_dict`: got {type(x).__name__} for `{name}`, but a packed module has tensors alone"
+                raise error(InvalidArgument, text, "leave it out; where the model computes with it, load it into the model, and convert that again")
         own = self._program.exported.state_dict
         state_dict = self._named(state_dict)
-        missing, unexpected = sorted(set(own) - set(state_dict)), sorted(set(state_dict) - set(own))
+        missing, unexpected = [name for name in own if name not in state_dict], [name for name in state_dict if name not in own]
         wrong = [*missing, *unexpected] if strict else []
         wrong += [name for name, x in own.items() if name in state_dict and state_dict[name].shape != x.shape]
         if wrong:
             text = f"argument `state_dict`: got other names or sizes for {', '.join(wrong[:8])}"
             raise error(InvalidArgument, text, "pass the state dict of the same model")
-        replaced = {name: state_dict.get(name, x).detach().to(x.dtype, copy=True) for name, x in own.items()}
+        replaced = loaded(own, state_dict)
         program = self._program
         before = dict(program.constants)
         try:

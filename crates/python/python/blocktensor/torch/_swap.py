@@ -245,7 +245,7 @@ class _Masks:
 def _mask_parameters(module: torch.nn.Module) -> list[str]:
     """The parameters of a forward that PyTorch wrote, if it takes masks."""
     forward = type(module).forward
-    if not getattr(forward, "__module__", "").startswith("torch.nn.modules."):
+    if not (getattr(forward, "__module__", None) or "").startswith("torch.nn.modules."):
         return []
     names = list(inspect.signature(forward).parameters)[1:]
     return names if any(name.endswith("mask") for name in names) else []
