@@ -348,49 +348,6 @@ def test_packed_modules_inside_of_others_keep_their_weights():
         around.load_state_dict({"1.weight": other[1].weight, "1.bias": other[1].bias})
 
 
-class Tied(nn.Module):
-    """One weight of two layers, and a buffer that is a part of another weight."""
-
-    def __init__(self):
-        super().__init__()
-        self.a, self.b, self.c = nn.Conv2d(4, 4, 3, padding=1), nn.Conv2d(4, 4, 3, padding=1), nn.Conv2d(4, 4, 1)
-        self.b.weight = self.a.weight
-        self.register_buffer("part", self.c.weight.data[:2].transpose(0, 1))
-
-    def forward(self, x):
-        return self.c(self.b(self.a(x).relu())) * self.part.mean()
-
-
-@pytest.mark.parametrize(
-    "names", [["a.weight"], ["b.weight"], ["a.weight", "b.weight"], ["part"], ["c.weight"], ["part", "c.weight"], ["c.weight", "part"]]
-)
-def test_a_value_for_one_of_weights_that_share_memory_is_one_for_all(names):
-    model, x = Tied().eval(), torch.randn(1, 4, 6, 6)
-    with torch.no_grad():
-        fast = btt.to_blocked(model, x, layouts="nchw")
-        given = {name: torch.randn_like(model.state_dict()[name]) for name in names}
-        packed = fast.load_state_dict(given, strict=False)
-        assert packed == model.load_state_dict(given, strict=False)
-        close(fast(x), model(x))
-        again = fast.state_dict()
-        assert list(again) == list(model.state_dict())
-        for name, value in model.state_dict().items():
-            assert torch.equal(again[name], value), name
-        # The copies share memory as the weights do.
-        given = {"b.weight": torch.randn(4, 4, 3, 3)}
-        fast.load_state_dict(given, strict=False)
-        model.load_state_dict(given, strict=False)
-        close(fast(x), model(x))
-
-
-def test_a_state_that_is_no_tensor_is_named():
-    model, x = nn.Conv2d(4, 4, 1).eval(), torch.randn(1, 4, 6, 6)
-    fast = btt.to_blocked(model, x, layouts="nchw")
-    with pytest.raises(bt.InvalidArgument, match="got dict for `_extra_state`, but a packed module has tensors alone; leave it out"):
-        fast.load_state_dict({**model.state_dict(), "_extra_state": {"scale": 2}})
-    fast.load_state_dict(model.state_dict())
-
-
 def test_copies_say_that_they_know_no_plain_weights():
     model = torch.nn.Sequential(torch.nn.Conv2d(3, 16, 3)).eval()
     fast = btt.to_blocked(model, torch.randn(1, 3, 8, 8), layouts="blocked")

@@ -14,6 +14,7 @@ from .._errors import UnsupportedOp
 from ._copies import check_draws, check_graph, check_runs, runs_of
 from ._inline import inline, put_getitems_first
 from ._inputs import names_of
+from ._loads import changes_what_it_loads
 from ._promises import Refused, is_random, is_unknown, only_changes_metadata, op_name, read_later, storages, trains, written
 from ._told import error
 from ._tracing import check, trace
@@ -60,6 +61,8 @@ class Program:
     names: tuple[str | None, ...] = ()
     #: How its user leaves calls to PyTorch.
     partial: str = "partial=True"
+    #: The module that changes what it loads, which a packed module would not.
+    loads: str | None = None
 
     def family(self, node: fx.Node) -> list[fx.Node]:
         """All that shares memory with the results of a call, and the call itself."""
@@ -96,6 +99,7 @@ def export(model: torch.nn.Module, example: Any) -> Program:
     program = program_of(type(model).__name__, pytree.tree_structure(arguments), lambda: trace(model, arguments, runs.caught, runs.caught_later))
     program.names = names_of(model, len(arguments))
     _put_in_order(program.exported.state_dict, model)
+    program.loads = changes_what_it_loads(model)
     if not program.refused:
         check_runs(model, runs, arguments)
         check_graph(program.exported, program.constants, runs)

@@ -415,6 +415,10 @@ class BlockedModule(OfOnePlan):
         if self._program is None:
             text = "a packed file, or a copy of a packed module, has no plain weights to replace"
             raise error(UnsupportedOp, text, "pack the model again")
+        if self._program.loads is not None:
+            place = f"module `{self._program.loads}`" if self._program.loads else "the model"
+            text = f"{place} has code of its own for `load_state_dict` that changes what it loads, and a packed module does not run it"
+            raise error(UnsupportedOp, text, "load it into the model, and convert the model again", op="load_state_dict")
         if not isinstance(state_dict, Mapping):
             text = f"argument `state_dict`: got {type(state_dict).__name__}, but weights are tensors by name"
             raise error(InvalidArgument, text, "pass the state dict of the same model")
