@@ -91,3 +91,24 @@ def test_writes_into_views_name_a_call_that_makes_a_tensor():
         call = e.value.remedy.split("`")[1]
         made = eval(call, {"torch": torch, "x": part, "value": 2.0}) if "(" in call else getattr(part, call)()
         assert made.shape == part.shape and torch.equal(x.torch(), torch.ones(1, 4, 2, 2))
+
+
+def test_data_that_is_set_is_a_tensor_of_this_package():
+    x, y = torch.tensor([-1.0, 2.0, -3.0]), torch.tensor([[-4.0, 5.0]])
+    for value in (y, btt.EagerTensor(y), bt.from_dlpack(y)):
+        eager = btt.EagerTensor(x)
+        eager.data = value
+        assert isinstance(eager.data, bt.Tensor) and repr(eager) == repr(btt.EagerTensor(y))
+        assert torch.equal((eager + 1).relu().torch(), (y + 1).relu())
+        assert torch.equal(eager.to_strided().torch(), y)
+    with pytest.raises(bt.Error):
+        eager.data = None
+    assert torch.equal(eager.torch(), y)
+
+
+def test_gradients_are_refused_as_attributes_too():
+    eager = btt.EagerTensor(torch.ones(2))
+    eager.requires_grad = False
+    with pytest.raises(bt.UnsupportedOp, match="gradients; this package is for inference; train the model in PyTorch"):
+        eager.requires_grad = True
+    assert not eager.requires_grad

@@ -73,6 +73,13 @@ class EagerTensor(Answers):
             data = shared(data) if isinstance(data, torch.Tensor) else _native.from_dlpack(data)
         self.data: Tensor = data
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "requires_grad" and value:
+            raise refused("requires_grad", self, "gradients; this package is for inference", "train the model in PyTorch")
+        if name == "data" and not isinstance(value, Tensor):
+            value = EagerTensor(value).data
+        super().__setattr__(name, value)
+
     def to_blocked(self, layout: str | None = None) -> "EagerTensor":
         """Reorders to a blocked layout."""
         return EagerTensor(self.data.to_blocked(layout))
