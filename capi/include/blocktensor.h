@@ -29,7 +29,7 @@
 #include <stdlib.h>
 
 // The version of the ABI that the header describes. Every change of the header's declarations has a new version.
-#define BT_ABI_VERSION 5
+#define BT_ABI_VERSION 6
 
 // The oldest version of the ABI whose programs this library runs: since then, declarations were only added.
 #define BT_ABI_OLDEST 1
@@ -493,6 +493,18 @@ typedef struct bt_api {
                              size_t input_count,
                              const bt_handle *outputs,
                              size_t output_count);
+  // `bt_call_backward`.
+  bt_status (*call_backward)(const char *op,
+                             const struct bt_arg *args,
+                             size_t arg_count,
+                             const bt_handle *results,
+                             const bt_handle *diff_dst,
+                             size_t result_count,
+                             const char *const *wanted,
+                             size_t wanted_count,
+                             bt_handle *outs,
+                             size_t room,
+                             size_t *count);
 } bt_api;
 
 #ifdef __cplusplus
@@ -646,6 +658,27 @@ bt_status bt_call(const char *op,
                   bt_handle *outs,
                   size_t room,
                   size_t *count);
+
+// The gradients of an op's tensors from those of its results, by the op's name. `args` are those of the `bt_call` that gave the
+// `result_count` tensors `results`. `diff_dst` has the gradient of each result, with its sizes, type and layout; 0 is a
+// gradient of zero. `wanted` names the tensors whose gradients are written to `outs`, in this order; the name of a list stands
+// for all its tensors. A gradient has the layout of its tensor. `outs` has room for `room` handles, and `count` receives their
+// number. If there is too little room, it is an error and no handle is written.
+//
+// # Safety
+// `op`, `args` as `bt_call` asks; `results` and `diff_dst` hold `result_count` handles; `wanted` holds `wanted_count` strings;
+// `outs` may be written for `room` handles; `count` is null or may be written.
+bt_status bt_call_backward(const char *op,
+                           const struct bt_arg *args,
+                           size_t arg_count,
+                           const bt_handle *results,
+                           const bt_handle *diff_dst,
+                           size_t result_count,
+                           const char *const *wanted,
+                           size_t wanted_count,
+                           bt_handle *outs,
+                           size_t room,
+                           size_t *count);
 
 // As `bt_call`, into the `out_count` tensors `outs`: as many as the op has results, with their sizes, types and layouts.
 // Make them with `bt_tensor_zeros`, or of your memory with `bt_tensor_wrap`. No other tensor may share their memory. On an

@@ -349,6 +349,21 @@ inline void call_into(const char *op, const Args &args, const Tensor &out) {
   check(bt_call_into(op, list.data(), list.size(), &handle, 1));
 }
 
+// The gradients of the tensors that `wanted` names, as bt_call_backward: `diff_dst` has one for each result, null for zero.
+inline std::vector<Tensor> call_backward(const char *op, const Args &args, const std::vector<const Tensor *> &results,
+                                         const std::vector<const Tensor *> &diff_dst,
+                                         const std::vector<const char *> &wanted) {
+  if (diff_dst.size() != results.size()) throw Error(BT_INVALID_ARGUMENT, "each result has a gradient, or a null pointer");
+  const auto list = detail::arguments(args);
+  const auto forward = detail::handles(results);
+  std::vector<bt_handle> diffs;
+  for (const Tensor *diff : diff_dst) diffs.push_back(diff ? diff->handle() : 0);
+  return detail::results<Tensor>([&](bt_handle *outs, size_t room, size_t *count) {
+    return bt_call_backward(op, list.data(), list.size(), forward.data(), diffs.data(), forward.size(), wanted.data(),
+                            wanted.size(), outs, room, count);
+  });
+}
+
 class Scratchpad : public Object {
  public:
   using Object::Object;

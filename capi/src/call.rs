@@ -128,6 +128,58 @@ pub unsafe extern "C" fn bt_call(
     })
 }
 
+/// The gradients of an op's tensors from those of its results, by the op's name. `args` are those of the `bt_call` that gave the
+/// `result_count` tensors `results`. `diff_dst` has the gradient of each result, with its sizes, type and layout; 0 is a
+/// gradient of zero. `wanted` names the tensors whose gradients are written to `outs`, in this order; the name of a list stands
+/// for all its tensors. A gradient has the layout of its tensor. `outs` has room for `room` handles, and `count` receives their
+/// number. If there is too little room, it is an error and no handle is written.
+///
+/// # Safety
+/// `op`, `args` as `bt_call` asks; `results` and `diff_dst` hold `result_count` handles; `wanted` holds `wanted_count` strings;
+/// `outs` may be written for `room` handles; `count` is null or may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bt_call_backward(
+    op: *const c_char,
+    args: *const bt_arg,
+    arg_count: usize,
+    results: *const bt_handle,
+    diff_dst: *const bt_handle,
+    result_count: usize,
+    wanted: *const *const c_char,
+    wanted_count: usize,
+    outs: *mut bt_handle,
+    room: usize,
+    count: *mut usize,
+) -> bt_status {
+    let here = "bt_call_backward";
+    guard(here, || {
+        // SAFETY: the caller's promises.
+        let (name, values, results, diffs, wanted) = unsafe {
+            (
+                string(here, "op", op)?,
+                values(here, args, arg_count)?,
+                array(here, "results", results, result_count)?,
+                array(here, "diff_dst", diff_dst, result_count)?,
+                array(here, "wanted", wanted, wanted_count)?,
+            )
+        };
+        // SAFETY: as above.
+        let wanted = wanted.iter().map(|&name| unsafe { string(here, "wanted", name) });
+        let wanted = wanted.collect::<Result<Vec<&str>>>()?;
+        if room > 0 {
+            // SAFETY: as above.
+            unsafe { place(here, "outs", outs)? };
+        }
+        let results = results.iter().map(|&h| tensor(here, "results", h)).collect::<Result<Vec<Tensor>>>()?;
+        let diff = |&h: &bt_handle| (h != 0).then(|| tensor(here, "diff_dst", h)).transpose();
+        let diffs = diffs.iter().map(diff).collect::<Result<Vec<Option<Tensor>>>>()?;
+        let (bound, inputs) = BoundOp::of_call(registered(here, "op", name)?.schema().name, &values)?;
+        let made = bound.backward_by(&inputs, &results, &diffs, &wanted)?;
+        // SAFETY: as above.
+        unsafe { write_objects(here, made, outs, room, count) }
+    })
+}
+
 /// As `bt_call`, into the `out_count` tensors `outs`: as many as the op has results, with their sizes, types and layouts.
 /// Make them with `bt_tensor_zeros`, or of your memory with `bt_tensor_wrap`. No other tensor may share their memory. On an
 /// error they are unchanged, unless a kernel had begun to write.

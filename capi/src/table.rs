@@ -24,7 +24,7 @@ use crate::tensor::*;
 use crate::text::*;
 
 /// The version of the ABI that the header describes. Every change of the header's declarations has a new version.
-pub const BT_ABI_VERSION: u32 = 5;
+pub const BT_ABI_VERSION: u32 = 6;
 
 /// The oldest version of the ABI whose programs this library runs: since then, declarations were only added.
 pub const BT_ABI_OLDEST: u32 = 1;
@@ -175,6 +175,7 @@ table! {
     bt_plan_save,
     bt_plan_load,
     bt_plan_run_into,
+    bt_call_backward,
 }
 
 /// The function table, for a caller compiled with a header of `version` whose `bt_api` has `struct_size` bytes. Null, and an

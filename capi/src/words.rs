@@ -77,7 +77,9 @@ impl Door for C<'_> {
             Call::SavePlan => "bt_plan_save",
             Call::OfBackend(call) => call,
             // No function of C leads to an error that names these.
-            Call::KeepConstants | Call::LoadPlanWithConstants | Call::RunTimed => return call.to_string(),
+            Call::KeepConstants | Call::LoadPlanWithConstants | Call::RunTimed | Call::RegisterGradient => {
+                return call.to_string();
+            }
         };
         text.to_string()
     }

@@ -95,6 +95,11 @@ static void ops() {
   const bt::Tensor x(numbers(96), {2, 3, 4, 4}), w(numbers(81), {3, 3, 3, 3});
   const auto y = bt::call("conv2d", {{"x", x}, {"weights", w}, {"padding", {1, 1}}, {"post_ops", "relu"}});
   EXPECT(y.dims() == x.dims());
+  const auto z = bt::call("relu", {{"x", x}});
+  const auto diffs = bt::call_backward("relu", {{"x", x}}, {&z}, {&z}, {"x"});
+  EXPECT(diffs.size() == 1 && diffs[0].read() == z.read());
+  EXPECT(throws(BT_INVALID_ARGUMENT, "one result has a gradient",
+                [&] { bt::call_backward("relu", {{"x", x}}, {&z}, {nullptr}, {"x"}); }));
   EXPECT((bt::call("cat", {{"tensors", std::vector<const bt::Tensor *>{&x, &y}}, {"axis", 1}}).dims()[1] == 6));
   EXPECT(bt::call("leaky_relu", {{"x", x}, {"slope", 0.5}}).read()[0] == -4.0F);
   EXPECT(bt::call("sum", {{"x", x}, {"axes", bt::Dims{1}}, {"keepdim", true}}).dims().size() == 4);

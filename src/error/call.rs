@@ -142,4 +142,6 @@ calls! {
     SavePlan => "Plan::save";
     /// Runs a plan and times its steps.
     RunTimed => "Plan::run_timed";
+    /// Registers the gradient of an op for a key.
+    RegisterGradient => "Kernel::gradient";
 }

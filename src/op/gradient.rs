@@ -186,7 +186,10 @@ impl Op {
             DispatchKey::BLOCKED if has(DispatchKey::STRIDED) => {
                 Text::from("reorder with ") + args.key().way_out().0 + " and call it there"
             }
-            _ => "register one with `Kernel::gradient`, or keep the op out of what is differentiated".into(),
+            _ => {
+                let rest = ", or keep the op out of what is differentiated";
+                Text::from("register one with ") + Call::RegisterGradient + rest
+            }
         };
         self.unsupported(args.key(), Unsupported::NoGradient, args.values(), Some(remedy))
     }
@@ -263,7 +266,9 @@ fn as_operand(
             made.check_tail_if_asked()?;
             Ok(Tensor::Blocked(made))
         }
-        (TensorRef::Opaque(x), Tensor::Opaque(made)) if x.key() == made.key() && x.dims() == made.dims() => {
+        (TensorRef::Opaque(x), Tensor::Opaque(made))
+            if x.key() == made.key() && x.dims() == made.dims() && x.dtype() == made.dtype() =>
+        {
             Ok(Tensor::Opaque(made))
         }
         (_, made) => Err(wrong(&made)),

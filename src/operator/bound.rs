@@ -224,6 +224,42 @@ impl BoundOp {
         self.op.backward(&self.args(inputs)?, results, diffs, wanted)
     }
 
+    /// As [`backward`](Self::backward), for calls by name ([`of_call`](Self::of_call)): the gradients of the inputs of these names, in the order of
+    /// `wanted`. The name of a list stands for all its tensors.
+    ///
+    /// # Errors
+    /// As `backward`; `InvalidArgument` for a name that no input has.
+    #[track_caller]
+    pub fn backward_by(
+        &self,
+        inputs: &[Tensor],
+        results: &[Tensor],
+        diffs: &[Option<Tensor>],
+        wanted: &[&str],
+    ) -> Result<Vec<Tensor>> {
+        let mut is_wanted = vec![false; self.inputs.len()];
+        let mut order = Vec::new();
+        for name in wanted {
+            let places = (0..self.inputs.len()).filter(|&i| self.inputs[i] == *name);
+            let before = order.len();
+            order.extend(places);
+            if order.len() == before {
+                fail!(
+                    InvalidArgument,
+                    self.op.schema().name,
+                    "wanted",
+                    format!("`{}`", name.escape_debug()),
+                    format!("it names tensors of the call: `{}`", self.inputs.join("`, `")),
+                    "pass names of these"
+                )
+            }
+            order[before..].iter().for_each(|&i| is_wanted[i] = true);
+        }
+        let diffs: Vec<_> = diffs.iter().map(|diff| diff.as_ref().map(Operand::tensor_ref)).collect();
+        let made = self.backward(&refs(inputs), &refs(results), &diffs, &is_wanted)?;
+        Ok(order.into_iter().filter_map(|i| made.get(i).cloned().flatten()).collect())
+    }
+
     /// Checks that the op has a gradient for the key of such inputs, before a run.
     ///
     /// # Errors

@@ -104,6 +104,7 @@ impl Door for Words {
             Call::LoadPlanWithConstants => "blocktensor.load_plan(..., keep_constants=True)",
             Call::RunTimed => "Plan.run_timed",
             Call::OfBackend(call) => call,
+            Call::RegisterGradient => "gradients of blocktensor.register_backend",
             // No call of Python leads to an error that names it: it has no state dicts of its own.
             Call::StateDictNames => return call.to_string(),
         };
