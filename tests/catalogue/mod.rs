@@ -5,6 +5,7 @@
 //! of calls by name is run through C as well. No call reaches 13 (bf16 and f16 have no kernels, so row 11 covers it), 37 (there
 //! are no 32-bit offsets), 43 (Python's capsules), 46 to 48 (ONNX), 49 (oneDNN is linked, not loaded).
 
+mod backward;
 pub mod cases;
 mod extreme_sizes;
 mod followed;

@@ -1,8 +1,8 @@
 //! Every allocation of storage that a call makes fails in turn.
 
-use blocktensor::dispatch;
+use blocktensor::dispatch::{self, DispatchKey};
 use blocktensor::testing::{Fault, inject, live_storages};
-use blocktensor::{Error, Layout, Operand, StridedTensor, Tensor};
+use blocktensor::{BoundOp, DType, Error, Layout, Operand, Operator, StridedTensor, Tensor};
 
 use super::jobs::JOBS;
 use super::{alone, assert_no_leak};
@@ -76,5 +76,57 @@ fn every_allocation_of_every_op_may_fail() {
         }
         println!("{tried} ops and keys");
         assert!(tried > 100, "only {tried}");
+    });
+}
+
+#[test]
+fn every_allocation_of_every_gradient_may_fail() {
+    alone("faults::allocations::every_allocation_of_every_gradient_may_fail", || {
+        let dims = [2, 17, 3, 4];
+        let x = StridedTensor::from_slice(&Rng(7).reals(dims.iter().product()), &dims).unwrap();
+        let xb = x.to_blocked(&Layout::native().0).unwrap();
+        let mut tried = 0;
+        for op in dispatch::ops() {
+            let name = op.schema().name;
+            for (t, key) in
+                [(Tensor::from(x.clone()), DispatchKey::STRIDED), (xb.clone().into(), DispatchKey::BLOCKED)]
+            {
+                if op.gradients(key).next().is_none() {
+                    continue;
+                }
+                // The arguments suit most ops, not all of them.
+                let Ok((bound, inputs)) = BoundOp::of_call(name, &arguments(op, &t)) else { continue };
+                let refs: Vec<_> = inputs.iter().map(Operand::tensor_ref).collect();
+                let Ok(results) = bound.run(&refs) else { continue };
+                let diffs: Vec<_> = results.iter().map(|y| Some(y.clone())).collect();
+                let wanted: Vec<&str> = match inputs.first().map(|x| x.tensor_ref().dtype()) {
+                    Some(DType::F32) => bound.inputs().iter().take(1).copied().collect(),
+                    _ => continue,
+                };
+                let call = || bound.backward_by(&inputs, &results, &diffs, &wanted);
+                let (right, seen) = inject(None, call);
+                let Ok(right) = right else { continue };
+                tried += 1;
+                let bits = |made: Vec<Tensor>| -> Vec<Vec<u32>> {
+                    made.iter().map(|t| elements(t).into_iter().map(f32::to_bits).collect()).collect()
+                };
+                let (right, before) = (bits(right), bits([&inputs[..], &results].concat()));
+                for nth in 0..seen.allocations {
+                    let what = format!("{name} on {key}: allocation {nth} of {}", seen.allocations);
+                    let storages = live_storages();
+                    let e = inject(Some(Fault::Allocation { nth }), call).0.expect_err(&what);
+                    assert!(matches!(e, Error::OutOfMemory { .. }), "{what}: {e}");
+                    assert_eq!(live_storages(), storages, "{what}: storages that stay");
+                    assert_eq!(
+                        bits([&inputs[..], &results].concat()),
+                        before,
+                        "{what}: operands and results"
+                    );
+                    assert_eq!(bits(call().expect(&what)), right, "{what}: the next call");
+                }
+            }
+        }
+        println!("{tried} ops and keys");
+        assert!(tried > 80, "only {tried}");
     });
 }

@@ -3,8 +3,8 @@
 
 use blocktensor::ops::{self, Conv1d, Conv2d, Conv3d, ConvTranspose2d, Fusion};
 use blocktensor::{
-    BlockedTensor, Layout, MemoryFormat, PackedConv2d, PackedConvTranspose2d, PackedFile, PackedLinear,
-    PackedWriter, Result, Source, StridedTensor,
+    BlockedTensor, BoundOp, Layout, MemoryFormat, Operand, Operator, PackedConv2d, PackedConvTranspose2d,
+    PackedFile, PackedLinear, PackedWriter, Result, Source, StridedTensor, Tensor,
 };
 
 use crate::support::Rng;
@@ -38,6 +38,24 @@ fn fused<T>(residual: &T) -> Fusion<'_, T> {
 
 fn file() -> std::path::PathBuf {
     std::env::temp_dir().join(format!("blocktensor-faults-{}.packed", std::process::id()))
+}
+
+/// The gradients of a convolution by its source and its weights.
+fn gradients(x: Tensor, weights: Tensor) -> Result<Vec<f32>> {
+    let op = BoundOp::new("conv2d", &["x", "weights"], &[("padding", vec![1i64].into())])?;
+    let y = op.run(&[x.tensor_ref(), weights.tensor_ref()])?;
+    let diff = y[0].clone();
+    let made = op.backward_by(&[x, weights], &y, &[Some(diff)], &["x", "weights"])?;
+    let mut all = Vec::new();
+    for t in made {
+        let numbers: Vec<f32> = match t {
+            Tensor::Blocked(t) => numbers(&t)?,
+            Tensor::Strided(t) => t.to_vec()?,
+            Tensor::Opaque(_) => unreachable!("no key but ours"),
+        };
+        all.extend(numbers);
+    }
+    Ok(all)
 }
 
 pub const JOBS: &[Job] = &[
@@ -100,6 +118,10 @@ pub const JOBS: &[Job] = &[
         all.extend(layer.run(&plain(&[2, 40])?)?.to_vec::<f32>()?);
         all.extend(layer.unpack_weights()?.to_vec::<f32>()?);
         Ok(all)
+    }),
+    ("conv2d, gradients, nchw", || gradients(plain(&[2, 20, 6, 5])?.into(), plain(&[17, 20, 3, 3])?.into())),
+    ("conv2d, gradients, blocked", || {
+        gradients(blocked(&[2, 33, 6, 5])?.into(), weights(&[17, 33, 3, 3])?.into())
     }),
     ("matmul", || ops::matmul(&plain(&[7, 40])?, &plain(&[40, 9])?)?.to_vec()),
     ("packed file, written and read", || {
