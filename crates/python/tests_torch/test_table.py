@@ -255,6 +255,7 @@ CALLS = {
     "norms": lambda x: (x.norm(dim=1), x.norm(), torch.linalg.vector_norm(x, 1, dim=(2, 3)), x.norm(float("inf"), 1)),
     "numbers": lambda x: (2**x, x * torch.tensor(2), x + torch.arange(5), x / torch.tensor(3.0, dtype=torch.float64)),
     "products": lambda x: (torch.addmm(x[0, 0], x[0, 1], torch.ones(5, 5), beta=0.5, alpha=2), x[0, 0] @ torch.ones(5)),
+    "axes_of_a_number": lambda x: (x.sum().movedim(0, -1) * 2, x.sum().transpose(0, -1) + 1, x.sum().softmax(0)),
     "axes": lambda x: (x.movedim(1, -1), x.mT, x[0].sum(0).T, x.swapaxes(0, 1), x.squeeze(0), x[0, :3, :3, :3].permute(2, 1, 0)),
     "roll": lambda x: x.roll(3),
     "slices": lambda x: (x[:, -2:] * 1, x[:, :-1] * 1, x[:, 5:] * 1, x[..., None, -1] * 1, x.select(-1, -2) * 1),

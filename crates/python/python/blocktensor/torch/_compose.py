@@ -451,6 +451,8 @@ def stacked(b: Builder, tensors: Sequence[Value]) -> Value:
 @aten("movedim", "moveaxis")
 def movedim(b: Builder, x: Value, source: Any, destination: Any) -> Value:
     rank = len(x.shape)
+    if rank == 0:
+        return x
     taken = {d % rank: s % rank for s, d in zip(axes_of(source), axes_of(destination), strict=True)}
     rest = iter(axis for axis in range(rank) if axis not in taken.values())
     return b.op("permute", x=x, axes=[taken[d] if d in taken else next(rest) for d in range(rank)])
