@@ -357,6 +357,8 @@ struct Bins {
     free: BTreeMap<usize, Vec<Free>>,
     held: usize,
     limit: usize,
+    /// Whether the program has set the limit.
+    is_set: bool,
 }
 
 struct Free(NonNull<u8>);
@@ -407,6 +409,23 @@ impl Pool {
     }
 }
 
+impl Bins {
+    /// Keeps at least so much, unless the program has said how much.
+    fn raise(&mut self, bytes: usize) {
+        if !self.is_set {
+            self.limit = self.limit.max(bytes);
+        }
+    }
+}
+
+/// How many **bytes** of free result storage may be kept; 0 in a forked child.
+pub fn recycle_limit() -> usize {
+    if threads::forked() {
+        return 0;
+    }
+    pool().lock().limit
+}
+
 /// **Bytes** of free result storage that the recycling allocator holds now; 0 in a forked child.
 pub fn recycled_bytes() -> usize {
     if threads::forked() {
@@ -423,7 +442,7 @@ pub fn set_recycle_limit(bytes: usize) {
     }
     let free = {
         let mut bins = pool().lock();
-        bins.limit = bytes;
+        (bins.limit, bins.is_set) = (bytes, true);
         bins.held = 0;
         std::mem::take(&mut bins.free)
     };
@@ -431,6 +450,15 @@ pub fn set_recycle_limit(bytes: usize) {
         for p in list {
             give_to_system(p.0, capacity);
         }
+    }
+}
+
+/// Has at least so many **bytes** of free result storage kept, unless [`set_recycle_limit`] was called. A caller that frees much and
+/// will soon want the same again, such as a tape of gradients, says so by it: memory that comes back from the system is cleared, which
+/// takes a third of a training step. Does nothing in a forked child.
+pub fn raise_recycle_limit(bytes: usize) {
+    if !threads::forked() {
+        pool().lock().raise(bytes);
     }
 }
 
@@ -475,6 +503,18 @@ mod tests {
             assert_eq!(b.as_bytes().as_ptr() as usize % ALIGN, 0);
             assert!(b.as_bytes() == vec![0; len]);
         }
+    }
+
+    #[test]
+    fn a_limit_that_the_program_has_set_is_not_raised() {
+        let mut bins = Bins { limit: 10, ..Bins::default() };
+        bins.raise(20);
+        assert_eq!(bins.limit, 20);
+        bins.raise(15);
+        assert_eq!(bins.limit, 20);
+        bins.is_set = true;
+        bins.raise(30);
+        assert_eq!(bins.limit, 20);
     }
 
     #[test]

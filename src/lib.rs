@@ -126,7 +126,10 @@ mod threads;
 mod weights_kind;
 
 pub use arena::Arena;
-pub use buffer::{ALIGN, DEFAULT_RECYCLE_LIMIT, recycled_bytes, set_recycle_limit, trim_recycled};
+pub use buffer::{
+    ALIGN, DEFAULT_RECYCLE_LIMIT, raise_recycle_limit, recycle_limit, recycled_bytes, set_recycle_limit,
+    trim_recycled,
+};
 pub use build_info::{BuildInfo, EngineInfo, build_info};
 pub use dispatch::register;
 pub use dtype::{DType, Element};

@@ -1,11 +1,11 @@
 //! The tape: operators in the order in which they ran, with what their gradients read.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use blocktensor::{
-    BlockedTensor, BoundOp, Complaint, Error, Layout, MemoryFormat, Operand, Operator, Result, StridedTensor,
-    Tensor, TensorDesc, TensorRef, ledger, ops,
+    BlockedTensor, BoundOp, Complaint, DEFAULT_RECYCLE_LIMIT, Error, Layout, MemoryFormat, Operand, Operator,
+    Result, StridedTensor, Tensor, TensorDesc, TensorRef, ledger, ops, raise_recycle_limit,
 };
 
 /// A value of a tape: a tensor, and its number there.
@@ -111,6 +111,21 @@ impl Tape {
     fn new(missing: Option<Vec<Error>>) -> Tape {
         static TAPES: AtomicU64 = AtomicU64::new(0);
         Tape { number: TAPES.fetch_add(1, Ordering::Relaxed), values: 0, steps: Vec::new(), missing }
+    }
+
+    /// About how many bytes its steps keep.
+    fn bytes(&self) -> usize {
+        let mut counted = HashSet::new();
+        let vars = self.steps.iter().flat_map(|step| match step {
+            Step::Op { inputs, results, .. } => inputs.iter().chain(results).collect(),
+            Step::Reorder(both) => vec![&both.0, &both.1],
+        });
+        vars.filter(|var| counted.insert(var.number))
+            .map(|var| {
+                let t = var.tensor.tensor_ref();
+                t.dims().iter().product::<usize>() * t.dtype().size_bytes()
+            })
+            .sum()
     }
 
     fn value(&mut self, tensor: Tensor, is_differentiable: bool) -> Var {
@@ -253,7 +268,9 @@ impl<T> Recording<T> {
     }
 
     /// Runs the tape back from `from`, whose gradient is `diff`. The gradients of a value that is used more than once are summed in
-    /// the order of the tape, so that two runs give the same bits. Each step is freed after its gradients are computed.
+    /// the order of the tape, so that two runs give the same bits. Each step is freed after its gradients are computed. The memory of
+    /// the whole tape is kept for the next one ([`raise_recycle_limit`]); [`blocktensor::set_recycle_limit`] and
+    /// [`blocktensor::trim_recycled`] give it back.
     ///
     /// # Errors
     /// `InvalidArgument` for a value of another tape, or one that depends on no variable; the ops' own errors.
@@ -275,6 +292,7 @@ impl<T> Recording<T> {
                 Complaint::new("backward", "from", got, rule, "make its operands with `variable`");
             return Err(Error::InvalidArgument(complaint));
         }
+        raise_recycle_limit(DEFAULT_RECYCLE_LIMIT + tape.bytes());
         let mut of = HashMap::from([(from.number, diff)]);
         while let Some(step) = tape.steps.pop() {
             match step {

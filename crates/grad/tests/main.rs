@@ -2,8 +2,8 @@
 
 use blocktensor::dispatch::{self, Backward, Kernel, register_backend};
 use blocktensor::{
-    BoundOp, Error, Layout, MemoryFormat, Operand, StridedTensor, Tensor, WeightsKind, ledger,
-    run_with_threads,
+    BoundOp, DEFAULT_RECYCLE_LIMIT, Error, Layout, MemoryFormat, Operand, StridedTensor, Tensor, WeightsKind,
+    ledger, recycle_limit, run_with_threads,
 };
 use blocktensor_grad::{AdamW, Sgd, Tape, Var, check, cross_entropy, mse_loss, record};
 use blocktensor_third_backend::{Reversed, key};
@@ -431,6 +431,22 @@ fn the_ledger_has_forward_and_backward_apart() {
     assert_eq!(forward.runs.len() + backward.runs.len(), all);
     assert_eq!((forward.reorders.len(), backward.reorders.len(), reorders), (2, 2, 4));
     assert_eq!(text.matches(", backward").count(), 2, "{text}");
+}
+
+/// All other tapes here are smaller.
+#[test]
+fn the_memory_of_a_tape_is_kept_for_the_next() {
+    let n = 1 << 20;
+    let recording = record(|tape| {
+        let x = tape.variable(strided(&vec![1.0; n], &[n]).into());
+        let y = tape.call(&op("relu", &["x"]), &[&x])?;
+        // Its source is counted once.
+        tape.call(&op("add", &["a", "b"]), &[&y, &y])
+    })
+    .unwrap();
+    let y = recording.value().clone();
+    recording.backward_from(&y, y.tensor().clone()).unwrap();
+    assert_eq!(recycle_limit(), DEFAULT_RECYCLE_LIMIT + 3 * 4 * n);
 }
 
 #[test]

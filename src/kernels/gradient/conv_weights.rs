@@ -9,6 +9,7 @@
 
 use std::array::from_fn;
 use std::borrow::Cow;
+use std::sync::{Mutex, PoisonError};
 
 use super::for_each_chunk;
 use crate::error::Result;
@@ -16,15 +17,21 @@ use crate::kernels::conv::ConvGeometry;
 use crate::kernels::conv::phases::{Phase, cube, phases};
 use crate::kernels::lanes::Lanes;
 use crate::layout::dims::Dims;
-use crate::memory::try_filled;
+use crate::memory::{try_filled, try_with_capacity};
 use crate::simd::vectors::{Vector, VectorLoop, VectorWidth, Width};
 use crate::tensor::any::TensorRef;
+use crate::threads::parallel_for;
 use crate::weights_kind::WeightsKind;
 
 /// About how many pixels are added up in f32 before the sum goes to f64.
 const PIXELS_IN_F32: usize = 256;
 /// With fewer tasks than this, each tap is a task of its own.
 const FEW_TASKS: usize = 16;
+/// A task has up to so many blocks of output channels, and of input channels, where tiles have few taps: pixels that come from far are
+/// used so often before the next ones come.
+const BLOCKS_OF_TASK: usize = 4;
+/// Tiles of up to so many taps are few: those of more use each pixel often enough by themselves.
+const FEW_TAPS: usize = 2;
 /// The rows of a tile that are computed where there are not more input channels: those of images.
 const FEW_ROWS: usize = 4;
 
@@ -290,80 +297,121 @@ where
     let x = Blocks::of::<B>(g.op, x, channels(of_x), input)?;
     let diff = Blocks::of::<B>(g.op, diff, channels(o), output)?;
     let blocks = groups * o_blocks * c_blocks;
+    // Larger sets where there are tasks enough.
+    let side = [BLOCKS_OF_TASK, BLOCKS_OF_TASK / 2]
+        .into_iter()
+        .find(|side| taps <= FEW_TAPS && rows > 1 && blocks >= FEW_TASKS * side * side)
+        .unwrap_or(1);
     let taps_of_task = if blocks < FEW_TASKS { 1 } else { taps };
-    for_each_chunk(tiles, taps_of_task * rows * B, |task, to| {
-        let (block, first_tap) = (task * taps_of_task / taps, task * taps_of_task % taps);
+    let length = taps_of_task * rows * B;
+    let (across, down) = (c_blocks.div_ceil(side), o_blocks.div_ceil(side));
+    let parts = taps / taps_of_task;
+    let mut tasks = try_with_capacity(g.op, groups * down * across * parts)?;
+    tasks.resize_with(groups * down * across * parts, || Mutex::new(Vec::new()));
+    for (i, sums) in tiles.chunks_mut(length).enumerate() {
+        let (block, part) = (i / parts, i % parts);
         let (group, o_block, c_block) =
             (block / (o_blocks * c_blocks), block / c_blocks % o_blocks, block % c_blocks);
         let x_block = if rows == 1 { o_block } else { c_block };
-        let x_at = group * x.group + x_block * x.block;
-        let diff_at = group * diff.group + o_block * diff.block;
-        let used = if rows == 1 { 1 } else { B.min(c - c_block * B) };
-        sums(g, first_tap, (&x, x_at), (&diff, diff_at), (used, rows), to);
-        // Beyond the channels an infinity times zero would be NaN.
-        let lanes = B.min(o - o_block * B);
-        for (i, row) in to.chunks_mut(B).enumerate() {
-            row[if i % rows < used { lanes } else { 0 }..].fill(0.0);
+        let set = (group * down + o_block / side) * across + c_block / side;
+        let task = tasks[set * parts + part].get_mut().unwrap_or_else(PoisonError::into_inner);
+        task.push(Tile {
+            first_tap: part * taps_of_task,
+            x_at: group * x.group + x_block * x.block,
+            diff_at: group * diff.group + o_block * diff.block,
+            used: if rows == 1 { 1 } else { B.min(c - c_block * B) },
+            lanes: B.min(o - o_block * B),
+            sums,
+        });
+    }
+    parallel_for(tasks.len(), |i| {
+        let mut task = tasks[i].lock().unwrap_or_else(PoisonError::into_inner);
+        sums::<B>(g, &x, &diff, rows, &mut task);
+        for Tile { used, lanes, sums, .. } in &mut *task {
+            // Beyond the channels an infinity times zero would be NaN.
+            for (i, row) in sums.chunks_mut(B).enumerate() {
+                row[if i % rows < *used { *lanes } else { 0 }..].fill(0.0);
+            }
         }
     });
     Ok(())
 }
 
-/// The sums of the taps from `first_tap` on: each has `rows` rows in `to`, of which `used` are needed.
+/// The sums of some taps of a tile, and what they are of.
+struct Tile<'a> {
+    first_tap: usize,
+    /// Where its channels begin in both operands.
+    x_at: usize,
+    diff_at: usize,
+    /// The rows and lanes of channels that there are.
+    used: usize,
+    lanes: usize,
+    sums: &'a mut [f32],
+}
+
+/// The sums of the tiles of a task: each tap has `rows` rows.
 fn sums<const B: usize>(
     g: &ConvGeometry,
-    first_tap: usize,
-    (x, x_at): (&Blocks<'_>, usize),
-    (diff, diff_at): (&Blocks<'_>, usize),
-    (used, rows): (usize, usize),
-    to: &mut [f32],
+    x: &Blocks<'_>,
+    diff: &Blocks<'_>,
+    rows: usize,
+    tiles: &mut [Tile<'_>],
 ) where
     Width<B>: VectorWidth<B>,
 {
-    let Some(Phase { axes }) = phases(g).next() else { return to.fill(0.0) };
+    let Some(Phase { axes }) = phases(g).next() else {
+        return tiles.iter_mut().for_each(|tile| tile.sums.fill(0.0));
+    };
     let [_, kh, kw] = cube(&g.kernel, 1);
     let (input, [od, oh, ow]) = (cube(&g.input, 1), cube(&g.output, 1));
     let source = |a: usize, i: usize, k: usize| ((i * axes[a].step) as isize + axes[a].taps[k].at) as usize;
-    let mut total = vec![[0f64; B]; to.len() / B];
+    let mut totals: Vec<Vec<[f64; B]>> = tiles.iter().map(|t| vec![[0.0; B]; t.sums.len() / B]).collect();
     let mut starts = Vec::new();
     // All rows of all images; a tap reads some. Products of lanes are in four sums.
     let pixels = if rows == 1 { 4 * PIXELS_IN_F32 } else { PIXELS_IN_F32 };
     let (all, at_once) = (g.n * od * oh, pixels.div_ceil(ow));
     for first in (0..all).step_by(at_once) {
-        for (tap, total) in (first_tap..).zip(total.chunks_mut(rows)) {
-            let k = [tap / (kh * kw), tap / kw % kh, tap % kw];
-            let [ds, hs, ws]: [_; 3] = from_fn(|a| axes[a].outputs_inside(k[a], input[a]));
-            if ws.is_empty() {
-                continue;
-            }
-            starts.clear();
-            for row in first..(first + at_once).min(all) {
-                let (n, d, h) = (row / oh / od, row / oh % od, row % oh);
-                if ds.contains(&d) && hs.contains(&h) {
-                    let [zd, zh, zw] = [source(0, d, k[0]), source(1, h, k[1]), source(2, ws.start, k[2])];
-                    let [s, t] = [&x.spatial, &diff.spatial];
-                    starts.push([
-                        x_at + n * x.image + zd * s[0] + zh * s[1] + zw * s[2],
-                        diff_at + n * diff.image + d * t[0] + h * t[1] + ws.start * t[2],
-                    ]);
+        for (tile, totals) in tiles.iter().zip(&mut totals) {
+            for (tap, total) in (tile.first_tap..).zip(totals.chunks_mut(rows)) {
+                let k = [tap / (kh * kw), tap / kw % kh, tap % kw];
+                let [ds, hs, ws]: [_; 3] = from_fn(|a| axes[a].outputs_inside(k[a], input[a]));
+                if ws.is_empty() {
+                    continue;
                 }
-            }
-            let rows = Rows {
-                x: &x.data,
-                x_step: axes[2].step * x.spatial[2],
-                diff: &diff.data,
-                diff_step: diff.spatial[2],
-                starts: &starts,
-                count: ws.len(),
-            };
-            match total {
-                [sums] => Width::<B>::dispatch(LaneProducts { rows, sums }),
-                sums if used <= FEW_ROWS => Width::<B>::dispatch(Products::<B, FEW_ROWS> { rows, sums }),
-                sums => Width::<B>::dispatch(Products::<B, B> { rows, sums }),
+                starts.clear();
+                for row in first..(first + at_once).min(all) {
+                    let (n, d, h) = (row / oh / od, row / oh % od, row % oh);
+                    if ds.contains(&d) && hs.contains(&h) {
+                        let [zd, zh, zw] =
+                            [source(0, d, k[0]), source(1, h, k[1]), source(2, ws.start, k[2])];
+                        let [s, t] = [&x.spatial, &diff.spatial];
+                        starts.push([
+                            tile.x_at + n * x.image + zd * s[0] + zh * s[1] + zw * s[2],
+                            tile.diff_at + n * diff.image + d * t[0] + h * t[1] + ws.start * t[2],
+                        ]);
+                    }
+                }
+                let rows = Rows {
+                    x: &x.data,
+                    x_step: axes[2].step * x.spatial[2],
+                    diff: &diff.data,
+                    diff_step: diff.spatial[2],
+                    starts: &starts,
+                    count: ws.len(),
+                };
+                match total {
+                    [sums] => Width::<B>::dispatch(LaneProducts { rows, sums }),
+                    sums if tile.used <= FEW_ROWS => {
+                        Width::<B>::dispatch(Products::<B, FEW_ROWS> { rows, sums });
+                    }
+                    sums => Width::<B>::dispatch(Products::<B, B> { rows, sums }),
+                }
             }
         }
     }
-    to.iter_mut().zip(total.iter().flatten()).for_each(|(to, sum)| *to = *sum as f32);
+    for (tile, total) in tiles.iter_mut().zip(&totals) {
+        tile.sums.iter_mut().zip(total.iter().flatten()).for_each(|(to, sum)| *to = *sum as f32);
+    }
 }
 
 /// Blocked weights with their output and input channels exchanged: tiles of `B` x `B`, and within each its rows and columns; with
