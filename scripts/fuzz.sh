@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 version=0.13.2
-all=(strided_views op_arguments packed_file safetensors c_calls dlpack onnx_model)
+all=(strided_views op_arguments gradients packed_file safetensors c_calls dlpack onnx_model)
 if ! [[ ${1:-} =~ ^[0-9]+$ ]]; then
     echo "usage: scripts/fuzz.sh SECONDS [TARGET...], of ${all[*]}" >&2
     exit 2

@@ -16,15 +16,18 @@ pub struct AdamW {
     betas: [f64; 2],
     eps: f64,
     weight_decay: f64,
-    states: Vec<Option<State>>,
+    states: Vec<Option<AdamWState>>,
 }
 
-/// Of one tensor of weights.
+/// What [`AdamW`] keeps of one tensor of weights.
 #[derive(Clone, Debug)]
-struct State {
-    steps: i32,
-    mean: Tensor,
-    square: Tensor,
+pub struct AdamWState {
+    /// The number of steps so far.
+    pub steps: i32,
+    /// The running mean `m` of the gradients.
+    pub mean: Tensor,
+    /// The running mean `v` of their squares.
+    pub square: Tensor,
 }
 
 impl AdamW {
@@ -48,6 +51,33 @@ impl AdamW {
         AdamW { weight_decay, ..self }
     }
 
+    /// The rate of the next steps.
+    pub fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    /// Sets the rate of the next steps, for a schedule.
+    pub fn set_rate(&mut self, rate: f64) {
+        self.rate = rate;
+    }
+
+    /// What is kept of the weights of this number, for saving. `None` before their first step.
+    pub fn state(&self, number: usize) -> Option<&AdamWState> {
+        self.states.get(number)?.as_ref()
+    }
+
+    /// Puts a saved state back: the next [`step`](Self::step) goes on from it.
+    pub fn set_state(&mut self, number: usize, state: AdamWState) {
+        *self.slot(number) = Some(state);
+    }
+
+    fn slot(&mut self, number: usize) -> &mut Option<AdamWState> {
+        if self.states.len() <= number {
+            self.states.resize(number + 1, None);
+        }
+        &mut self.states[number]
+    }
+
     /// The weights after a step. Weights are told from each other by `number`.
     ///
     /// # Errors
@@ -55,14 +85,11 @@ impl AdamW {
     #[track_caller]
     pub fn step(&mut self, number: usize, weights: &Tensor, gradient: &Tensor) -> Result<Tensor> {
         let [b1, b2] = self.betas;
-        if self.states.len() <= number {
-            self.states.resize(number + 1, None);
-        }
         let blend = |before: Option<&Tensor>, new: &Tensor, beta: f64| {
             let new = ops::mul_scalar(new, 1.0 - beta)?;
             before.map_or(Ok(new.clone()), |before| ops::add(&ops::mul_scalar(before, beta)?, &new))
         };
-        let before = self.states[number].as_ref();
+        let before = self.state(number);
         let mean = blend(before.map(|s| &s.mean), gradient, b1)?;
         let square = blend(before.map(|s| &s.square), &ops::square(gradient)?, b2)?;
         let steps = before.map_or(0, |s| s.steps) + 1;
@@ -70,7 +97,7 @@ impl AdamW {
         let step = ops::div(&mean, &ops::add_scalar(&root, self.eps)?)?;
         let decayed = ops::mul_scalar(weights, 1.0 - self.rate * self.weight_decay)?;
         let next = ops::sub(&decayed, &ops::mul_scalar(&step, self.rate / (1.0 - b1.powi(steps)))?)?;
-        self.states[number] = Some(State { steps, mean, square });
+        *self.slot(number) = Some(AdamWState { steps, mean, square });
         Ok(next)
     }
 }

@@ -25,7 +25,7 @@ mod loss;
 mod sgd;
 mod tape;
 
-pub use adamw::AdamW;
-pub use loss::{cross_entropy, mse_loss};
+pub use adamw::{AdamW, AdamWState};
+pub use loss::{cross_entropy, loss, mse_loss};
 pub use sgd::Sgd;
 pub use tape::{Gradients, Recording, Tape, Var, check, record};

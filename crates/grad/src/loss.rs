@@ -4,7 +4,8 @@ use std::sync::OnceLock;
 
 use blocktensor::dispatch::schema::{data, plain};
 use blocktensor::dispatch::{
-    self, Args, Backward, DispatchKey, Gradients, Kernel, KernelResult, Op, Results, Schema, register_backend,
+    self, Args, Backward, DispatchKey, Engine, Gradients, Kernel, KernelResult, Op, Results, Schema,
+    register_backend,
 };
 use blocktensor::{
     BoundOp, Complaint, DType, Error, FormatRule, MemoryFormat, Result, StridedTensor, elementwise,
@@ -18,8 +19,11 @@ static CROSS_ENTROPY: Schema = Schema::new(
 );
 static MSE_LOSS: Schema = Schema::new("mse_loss", &[data("x").f32(), data("target").f32()]);
 
-/// The registered op of this name. The first call registers both losses.
-fn loss(name: &str) -> Result<&'static Op> {
+/// The registered loss of this name, `cross_entropy` or `mse_loss`: for calls by name. The first call registers both.
+///
+/// # Errors
+/// `Registration` if a program registered an op of such a name before, and for another name.
+pub fn loss(name: &str) -> Result<&'static Op> {
     static REGISTERED: OnceLock<std::result::Result<(), String>> = OnceLock::new();
     let done = REGISTERED.get_or_init(|| {
         register_backend(|to| {
@@ -27,6 +31,7 @@ fn loss(name: &str) -> Result<&'static Op> {
                 (&CROSS_ENTROPY, Kernel::rust(&run_cross_entropy), Kernel::gradient(&cross_entropy_gradient)),
                 (&MSE_LOSS, Kernel::rust(&run_mse), Kernel::gradient(&mse_gradient)),
             ] {
+                let [run, gradient] = [run, gradient].map(|kernel| kernel.with_engine(Engine::Other));
                 to.op(Box::leak(Box::new(Op::new(schema))))?;
                 to.kernel(schema.name, DispatchKey::STRIDED, run)?;
                 to.kernel(schema.name, DispatchKey::STRIDED, gradient)?;

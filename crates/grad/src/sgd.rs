@@ -29,6 +29,16 @@ impl Sgd {
         Sgd { weight_decay, ..self }
     }
 
+    /// The rate of the next steps.
+    pub fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    /// Sets the rate of the next steps, for a schedule.
+    pub fn set_rate(&mut self, rate: f64) {
+        self.rate = rate;
+    }
+
     /// The velocity `v` of the weights of this number, for saving. `None` before their first step.
     pub fn velocity(&self, number: usize) -> Option<&Tensor> {
         self.velocities.get(number)?.as_ref()

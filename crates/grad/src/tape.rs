@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use blocktensor::dispatch::DispatchKey;
 use blocktensor::{
     BlockedTensor, BoundOp, Complaint, DEFAULT_RECYCLE_LIMIT, Error, Layout, MemoryFormat, Operand, Operator,
     Result, StridedTensor, Tensor, TensorDesc, TensorRef, ledger, ops, raise_recycle_limit,
@@ -37,7 +38,7 @@ enum Step {
     Reorder(Box<(Var, Var)>),
 }
 
-/// Records operators while they run. Made by [`record`].
+/// Records operators while they run. Made by [`record`], or by [`Tape::open`] where the program is no closure.
 #[derive(Debug)]
 pub struct Tape {
     number: u64,
@@ -66,7 +67,7 @@ pub struct Gradients {
 /// # Errors
 /// Those of `program`.
 pub fn record<T>(program: impl FnOnce(&mut Tape) -> Result<T>) -> Result<Recording<T>> {
-    let mut tape = Tape::new(None);
+    let mut tape = Tape::open();
     let value = program(&mut tape)?;
     Ok(Recording { tape, value })
 }
@@ -91,9 +92,9 @@ pub fn record<T>(program: impl FnOnce(&mut Tape) -> Result<T>) -> Result<Recordi
 /// # Errors
 /// Those of `program`, such as operands that do not fit.
 pub fn check<T>(program: impl FnOnce(&mut Tape) -> Result<T>) -> Result<Vec<Error>> {
-    let mut tape = Tape::new(Some(Vec::new()));
+    let mut tape = Tape::describing();
     program(&mut tape)?;
-    Ok(tape.missing.unwrap_or_default())
+    Ok(tape.into_missing())
 }
 
 fn foreign(call: &'static str) -> Error {
@@ -111,6 +112,21 @@ impl Tape {
     fn new(missing: Option<Vec<Error>>) -> Tape {
         static TAPES: AtomicU64 = AtomicU64::new(0);
         Tape { number: TAPES.fetch_add(1, Ordering::Relaxed), values: 0, steps: Vec::new(), missing }
+    }
+
+    /// A tape for a program that is no closure, such as one in another language. Otherwise call [`record`].
+    pub fn open() -> Tape {
+        Tape::new(None)
+    }
+
+    /// The tape of [`check`] for such a program: operators are only described.
+    pub fn describing() -> Tape {
+        Tape::new(Some(Vec::new()))
+    }
+
+    /// The errors of the operators that have no gradient, of a tape that only describes.
+    pub fn into_missing(self) -> Vec<Error> {
+        self.missing.unwrap_or_default()
     }
 
     /// About how many bytes its steps keep.
@@ -221,6 +237,20 @@ impl Tape {
         self.reordered(var, reordered.into())
     }
 
+    /// Reorders a value of any key into the strides or the layout of a descriptor ([`Tensor::reorder`]). Its gradient is the reorder
+    /// back.
+    ///
+    /// # Errors
+    /// Those of the reorder; `InvalidArgument` for a value of another tape.
+    #[track_caller]
+    pub fn reorder(&mut self, var: &Var, to: &TensorDesc) -> Result<Var> {
+        let reordered = match self.missing {
+            Some(_) => zeros(to)?,
+            None => var.tensor.reorder(to)?,
+        };
+        self.reordered(var, reordered)
+    }
+
     fn reordered(&mut self, var: &Var, tensor: Tensor) -> Result<Var> {
         if var.tape != self.number {
             return Err(foreign("reorder"));
@@ -249,40 +279,44 @@ impl<T> Recording<T> {
         &self.value
     }
 
+    /// As [`Tape::backward`].
+    ///
+    /// # Errors
+    /// As there.
+    #[track_caller]
+    pub fn backward(self, loss: &Var) -> Result<Gradients> {
+        self.tape.backward(loss)
+    }
+
+    /// As [`Tape::backward_from`].
+    ///
+    /// # Errors
+    /// As there.
+    #[track_caller]
+    pub fn backward_from(self, from: &Var, diff: Tensor) -> Result<Gradients> {
+        self.tape.backward_from(from, diff)
+    }
+}
+
+impl Tape {
     /// As [`backward_from`](Self::backward_from) a loss of one element, whose gradient is 1.
     ///
     /// # Errors
     /// As `backward_from`; `ShapeMismatch` for a loss of several elements.
     #[track_caller]
     pub fn backward(self, loss: &Var) -> Result<Gradients> {
-        let of = strided("backward", loss)?;
-        if of.numel() != 1 {
-            let rule = "a loss has one element";
-            let remedy = "take the mean, or call `backward_from` with a gradient of these sizes";
-            let complaint =
-                Complaint::new("backward", "loss", loss.tensor.tensor_ref().describe(), rule, remedy);
-            return Err(Error::ShapeMismatch(complaint));
-        }
-        let one = StridedTensor::full(of.dims(), 1f32, MemoryFormat::Contiguous)?;
-        self.backward_from(loss, one.into())
+        let one = self.first_gradient(loss, None)?;
+        self.backward_from(loss, one)
     }
 
-    /// Runs the tape back from `from`, whose gradient is `diff`. The gradients of a value that is used more than once are summed in
-    /// the order of the tape, so that two runs give the same bits. Each step is freed after its gradients are computed. The memory of
-    /// the whole tape is kept for the next one ([`raise_recycle_limit`]); [`blocktensor::set_recycle_limit`] and
-    /// [`blocktensor::trim_recycled`] give it back.
+    /// The gradient that the way back begins with: `diff`, checked, or 1 for a loss of one element. The tape is as it was, so a caller
+    /// may try again.
     ///
     /// # Errors
-    /// `InvalidArgument` for a value of another tape, or one that depends on no variable; the ops' own errors.
-    #[track_caller]
-    pub fn backward_from(self, from: &Var, diff: Tensor) -> Result<Gradients> {
-        ledger::in_backward(|| self.run_back(from, diff))
-    }
-
-    #[track_caller]
-    fn run_back(self, from: &Var, diff: Tensor) -> Result<Gradients> {
-        let mut tape = self.tape;
-        if from.tape != tape.number {
+    /// `InvalidArgument` for a value of another tape, and for one that depends on no variable; `ShapeMismatch` for a loss of several
+    /// elements; `ShapeMismatch`, `DTypeMismatch`, `KeyMismatch` and `LayoutMismatch` for a gradient that is not as its value.
+    pub fn first_gradient(&self, from: &Var, diff: Option<Tensor>) -> Result<Tensor> {
+        if from.tape != self.number {
             return Err(foreign("backward"));
         }
         if !from.is_differentiable {
@@ -292,9 +326,39 @@ impl<T> Recording<T> {
                 Complaint::new("backward", "from", got, rule, "make its operands with `variable`");
             return Err(Error::InvalidArgument(complaint));
         }
-        raise_recycle_limit(DEFAULT_RECYCLE_LIMIT + tape.bytes());
+        if let Some(diff) = diff {
+            check_like(from.tensor.tensor_ref(), diff.tensor_ref())?;
+            return Ok(diff);
+        }
+        let of = strided("backward", from)?;
+        if of.numel() != 1 {
+            let rule = "a loss has one element";
+            let remedy = "take the mean, or pass the gradient of this value";
+            let complaint =
+                Complaint::new("backward", "loss", from.tensor.tensor_ref().describe(), rule, remedy);
+            return Err(Error::ShapeMismatch(complaint));
+        }
+        Ok(StridedTensor::full(of.dims(), 1f32, MemoryFormat::Contiguous)?.into())
+    }
+
+    /// Runs the tape back from `from`, whose gradient is `diff`. The gradients of a value that is used more than once are summed in
+    /// the order of the tape, so that two runs give the same bits. Each step is freed after its gradients are computed. The memory of
+    /// the whole tape is kept for the next one ([`raise_recycle_limit`]); [`blocktensor::set_recycle_limit`] and
+    /// [`blocktensor::trim_recycled`] give it back.
+    ///
+    /// # Errors
+    /// As [`first_gradient`](Self::first_gradient); the ops' own errors.
+    #[track_caller]
+    pub fn backward_from(self, from: &Var, diff: Tensor) -> Result<Gradients> {
+        let diff = self.first_gradient(from, Some(diff))?;
+        ledger::in_backward(|| self.run_back(from, diff))
+    }
+
+    #[track_caller]
+    fn run_back(mut self, from: &Var, diff: Tensor) -> Result<Gradients> {
+        raise_recycle_limit(DEFAULT_RECYCLE_LIMIT + self.bytes());
         let mut of = HashMap::from([(from.number, diff)]);
-        while let Some(step) = tape.steps.pop() {
+        while let Some(step) = self.steps.pop() {
             match step {
                 Step::Op { op, inputs, results } => {
                     let diffs: Vec<Option<Tensor>> =
@@ -320,7 +384,28 @@ impl<T> Recording<T> {
                 }
             }
         }
-        Ok(Gradients { tape: tape.number, of })
+        Ok(Gradients { tape: self.number, of })
+    }
+}
+
+/// Checks that a gradient is as its value: a gradient in another layout is never reordered.
+fn check_like(value: TensorRef<'_>, diff: TensorRef<'_>) -> Result<()> {
+    let complain = |what: &str| {
+        let rule = format!("the value is {}, and its gradient has its {what}", value.describe());
+        Complaint::new("backward", "diff", diff.describe(), rule, format!("pass a gradient of this {what}"))
+    };
+    if diff.dims() != value.dims() {
+        return Err(Error::ShapeMismatch(complain("shape")));
+    }
+    if diff.dtype() != value.dtype() {
+        return Err(Error::DTypeMismatch(complain("dtype")));
+    }
+    if diff.key() != value.key() {
+        return Err(Error::KeyMismatch(complain("key")));
+    }
+    match value.key() != DispatchKey::STRIDED && diff.layout_name() != value.layout_name() {
+        true => Err(Error::LayoutMismatch(complain("layout"))),
+        false => Ok(()),
     }
 }
 
@@ -365,7 +450,7 @@ fn add(of: &mut HashMap<usize, Tensor>, number: usize, made: Tensor) -> Result<(
     Ok(())
 }
 
-/// The gradient of a reorder's operand.
+/// The gradient of a reorder's operand: reordered to the operand's layout, or to its memory format.
 #[track_caller]
 fn back(operand: &Tensor, diff: Tensor) -> Result<Tensor> {
     match (operand, &diff) {
@@ -373,17 +458,10 @@ fn back(operand: &Tensor, diff: Tensor) -> Result<Tensor> {
             Ok(diff.to_strided(x.suggest_memory_format(false))?.into())
         }
         (Tensor::Blocked(x), Tensor::Strided(diff)) => Ok(diff.to_blocked(x.layout())?.into()),
-        _ => {
-            let got = diff.tensor_ref().describe();
-            let rule = "the gradient of a reordered value has its key";
-            Err(Error::KeyMismatch(Complaint::new(
-                "backward",
-                "diff",
-                got,
-                rule,
-                "fix the gradient's kernel",
-            )))
+        (Tensor::Strided(x), _) => {
+            diff.reorder(&TensorDesc::strided(x.dims(), x.dtype(), x.suggest_memory_format(false))?)
         }
+        (x, _) => diff.reorder(&TensorDesc::of(x.tensor_ref())),
     }
 }
 

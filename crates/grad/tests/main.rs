@@ -2,8 +2,8 @@
 
 use blocktensor::dispatch::{self, Backward, Kernel, register_backend};
 use blocktensor::{
-    BoundOp, DEFAULT_RECYCLE_LIMIT, Error, Layout, MemoryFormat, Operand, StridedTensor, Tensor, WeightsKind,
-    ledger, recycle_limit, run_with_threads,
+    BoundOp, DEFAULT_RECYCLE_LIMIT, DType, Error, Layout, MemoryFormat, Operand, StridedTensor, Tensor,
+    TensorDesc, WeightsKind, ledger, recycle_limit, run_with_threads,
 };
 use blocktensor_grad::{AdamW, Sgd, Tape, Var, check, cross_entropy, mse_loss, record};
 use blocktensor_third_backend::{Reversed, key};
@@ -305,6 +305,65 @@ fn a_saved_velocity_goes_on() {
     let [a, b] = [whole, second].map(|mut sgd| plain(&sgd.step(1, &once, &g).unwrap()));
     assert_eq!(a, b);
     assert_ne!(a, plain(&new().step(1, &once, &g).unwrap()));
+}
+
+#[test]
+fn a_saved_state_of_adamw_goes_on() {
+    let (w, g) = (Tensor::from(strided(&reals(1, 6), &[6])), Tensor::from(strided(&reals(2, 6), &[6])));
+    let new = || AdamW::new(0.1);
+    let (mut whole, mut second) = (new(), new());
+    assert!(whole.state(1).is_none());
+    let once = whole.step(1, &w, &g).unwrap();
+    second.set_state(1, whole.state(1).unwrap().clone());
+    // A rate that is set counts from the next step on.
+    for adamw in [&mut whole, &mut second] {
+        adamw.set_rate(adamw.rate() / 2.0);
+    }
+    let [a, b] = [whole, second].map(|mut adamw| plain(&adamw.step(1, &once, &g).unwrap()));
+    assert_eq!(a, b);
+    assert_ne!(a, plain(&new().step(1, &once, &g).unwrap()));
+}
+
+#[test]
+fn an_open_tape_reorders_to_any_layout_and_back() {
+    let x = strided(&reals(3, 2 * 17 * 6), &[2, 17, 3, 2]);
+    let last = x.contiguous(MemoryFormat::ChannelsLast).unwrap();
+    let blocked = x.to_blocked(&Layout::NCHW8C).unwrap();
+    let to_last = TensorDesc::of(last.tensor_ref());
+    let to_other = TensorDesc::blocked(x.dims(), x.dtype(), &Layout::NCHW16C).unwrap();
+    let operands = [Tensor::from(x.clone()), last.into(), blocked.into()];
+    for (operand, to) in operands.iter().flat_map(|of| [&to_last, &to_other].map(|to| (of, to))) {
+        let mut tape = Tape::open();
+        let var = tape.variable(operand.clone());
+        let moved = tape.reorder(&var, to).unwrap();
+        assert_eq!(TensorDesc::of(moved.tensor().tensor_ref()), *to);
+        let y = tape.call(&op("mul", &["a", "b"]), &[&moved, &moved]).unwrap();
+        let diff = moved.tensor().clone();
+        let gradients = tape.backward_from(&y, diff).unwrap();
+        let gradient = gradients.of(&var).unwrap();
+        assert_eq!(gradient.tensor_ref().describe(), operand.tensor_ref().describe());
+        for (got, x) in plain(gradient).iter().zip(plain(operand)) {
+            assert!((got - 2.0 * x * x).abs() < 1e-6, "{got} for {x}");
+        }
+    }
+}
+
+#[test]
+fn gradients_that_are_not_as_their_value_are_refused_before_the_way_back() {
+    let x = strided(&reals(3, 2 * 17 * 6), &[2, 17, 3, 2]);
+    let blocked = x.to_blocked(&Layout::NCHW16C).unwrap();
+    let mut tape = Tape::open();
+    let var = tape.variable(blocked.clone().into());
+    let y = tape.call(&op("relu", &["x"]), &[&var]).unwrap();
+    let first = |diff: Tensor| tape.first_gradient(&y, Some(diff));
+    assert!(matches!(first(strided(&[1.0], &[1]).into()), Err(Error::ShapeMismatch(_))));
+    assert!(matches!(first(blocked.to_dtype(DType::BF16).unwrap().into()), Err(Error::DTypeMismatch(_))));
+    assert!(matches!(first(x.into()), Err(Error::KeyMismatch(_))));
+    let other = blocked.reorder_to(&Layout::NCHW8C).unwrap();
+    assert!(matches!(first(other.into()), Err(Error::LayoutMismatch(_))));
+    // A variable has a gradient even where no operator comes back to it.
+    let diff = first(blocked.into()).unwrap();
+    assert!(tape.backward_from(&var, diff).unwrap().of(&var).is_some());
 }
 
 #[test]

@@ -11,6 +11,7 @@ use crate::errors::{Outcome, invalid, on_threads, released};
 use crate::exchange;
 use crate::name::{Name, shown};
 use crate::number::{self, Number};
+use crate::tape::Recorded;
 use crate::tensor::PyTensor;
 
 /// A value as the op takes it; the default if it was left out. `list` borrows the tensors of a list.
@@ -37,6 +38,16 @@ fn refs(given: &Option<Value>) -> Vec<TensorRef<'_>> {
 
 /// An object as the value that an argument of this kind takes.
 pub(crate) fn value(op: &'static str, spec: &ArgSpec, x: &Bound<'_, PyAny>) -> Outcome<Value> {
+    value_with(op, spec, x, &mut |x| exchange::import(x, op, spec.name))
+}
+
+/// The same, with a function that makes a tensor of an object.
+fn value_with(
+    op: &'static str,
+    spec: &ArgSpec,
+    x: &Bound<'_, PyAny>,
+    import: &mut dyn FnMut(&Bound<'_, PyAny>) -> Outcome<Tensor>,
+) -> Outcome<Value> {
     let name = spec.name;
     let wrong = || {
         let is_number = matches!(spec.kind, ArgKind::Int(_) | ArgKind::Ints(_) | ArgKind::Float(_));
@@ -48,11 +59,11 @@ pub(crate) fn value(op: &'static str, spec: &ArgSpec, x: &Bound<'_, PyAny>) -> O
         ArgKind::DataList | ArgKind::ParamList => {
             let mut tensors = Vec::new();
             for item in x.try_iter().map_err(|_| wrong())? {
-                tensors.push(exchange::import(&item?, op, name)?);
+                tensors.push(import(&item?)?);
             }
             Value::Tensors(tensors)
         }
-        kind if kind.is_tensor() => Value::Tensor(exchange::import(x, op, name)?),
+        kind if kind.is_tensor() => Value::Tensor(import(x)?),
         ArgKind::Int(_) => Value::Int(x.extract().map_err(|_| wrong())?),
         ArgKind::Ints(_) => match x.extract::<i64>() {
             Ok(one) => Value::Ints(vec![one]),
@@ -73,16 +84,7 @@ pub(crate) fn call<'py>(
     threads: Option<Number<usize>>,
     args: &Bound<'py, PyTuple>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let Some(op) = dispatch::op(name) else {
-        let e = invalid(
-            "call",
-            "name",
-            format!("`{name}`"),
-            "no op has this name".into(),
-            "`blocktensor.ops.__all__` has them",
-        );
-        return Err(e.raise(py));
-    };
+    let op = registered("call", "name", name).map_err(|e| e.raise(py))?;
     let schema = op.schema();
     let threads = number::maybe(schema.name, "threads", threads).map_err(|e| e.raise(py))?;
     if args.len() != schema.args.len() {
@@ -96,32 +98,47 @@ pub(crate) fn call<'py>(
         );
         return Err(e.raise(py));
     }
+    let mut recorded = Recorded::default();
     let given = schema.args.iter().zip(args.iter_borrowed()).map(|(spec, x)| match x.is_none() {
         true => Ok(None),
-        false => value(schema.name, spec, &x).map(Some),
+        false => {
+            value_with(schema.name, spec, &x, &mut |x| recorded.import(x, schema.name, spec.name)).map(Some)
+        }
     });
     let given = given.collect::<Outcome<Vec<Option<Value>>>>().map_err(|e| e.raise(py))?;
+    if recorded.is_recorded() {
+        let results = recorded.call(py, schema, given, threads)?;
+        return results_of(py, schema, results);
+    }
     let results = released(py, schema.name, || {
         let lists: Vec<Vec<TensorRef<'_>>> = given.iter().map(refs).collect();
         let values = schema.args.iter().zip(&given).zip(&lists);
         let values: Vec<Arg<'_>> = values.map(|((spec, given), list)| arg(spec, given, list)).collect();
         on_threads(schema.name, threads, || Ok(dispatch::call_in_order(op, &values)?))
     })?;
-    results_of(py, schema, results)
+    let results = results.into_iter().map(|t| PyTensor(t).into_bound_py_any(py));
+    results_of(py, schema, results.collect::<PyResult<Vec<_>>>()?)
+}
+
+/// The op of this name.
+pub(crate) fn registered(call: &'static str, argument: &str, name: &str) -> Outcome<&'static Op> {
+    dispatch::op(name).ok_or_else(|| {
+        let (got, rule) = (format!("`{}`", name.escape_debug()), "no op has this name".to_string());
+        invalid(call, argument, got, rule, "`blocktensor.ops.__all__` has them")
+    })
 }
 
 /// One tensor, a tuple, or a list where the number depends on the call.
-fn results_of<'py>(py: Python<'py>, schema: &Schema, results: Vec<Tensor>) -> PyResult<Bound<'py, PyAny>> {
+fn results_of<'py>(
+    py: Python<'py>,
+    schema: &Schema,
+    mut results: Vec<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
     let is_list = matches!(schema.outputs, [one] if one.is_list);
-    let mut made = results.into_iter().map(PyTensor);
-    match made.len() {
-        _ if is_list => {
-            PyList::new(py, made.map(|t| t.into_bound_py_any(py)).collect::<PyResult<Vec<_>>>()?)?
-                .into_bound_py_any(py)
-        }
-        1 => made.next().into_bound_py_any(py),
-        _ => PyTuple::new(py, made.map(|t| t.into_bound_py_any(py)).collect::<PyResult<Vec<_>>>()?)?
-            .into_bound_py_any(py),
+    match results.len() {
+        _ if is_list => PyList::new(py, results)?.into_bound_py_any(py),
+        1 => Ok(results.remove(0)),
+        _ => PyTuple::new(py, results)?.into_bound_py_any(py),
     }
 }
 
@@ -198,7 +215,8 @@ pub(crate) fn schemas(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
         let outputs: Vec<(&str, String, bool)> =
             schema.outputs.iter().map(|o| (o.name, o.to_string(), o.is_list)).collect();
         entry.set_item("outputs", outputs)?;
-        let keys: Vec<&str> = OURS.iter().filter(|k| op.kernel(**k).is_some()).map(|k| k.name()).collect();
+        let is_ours = |key: &DispatchKey| op.kernels(*key).any(|kernel| kernel.engine != Engine::Other);
+        let keys: Vec<&str> = OURS.iter().filter(|key| is_ours(key)).map(|k| k.name()).collect();
         entry.set_item("keys", keys)?;
         all.append(entry)?;
     }

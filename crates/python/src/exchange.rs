@@ -21,6 +21,7 @@ use pyo3::types::{PyBytes, PyCapsule, PyDict};
 use crate::errors::{Failure, Outcome, held, text_of};
 use crate::integers;
 use crate::kinds::{self, Kind};
+use crate::tape::PyVar;
 use crate::tensor::{PyTensor, foreign_name};
 
 const VERSIONED: &CStr = c"dltensor_versioned";
@@ -48,6 +49,9 @@ pub(crate) fn import_for(
         Some(ElementType::Bool) => OtherTypes::BooleansAsU8,
         Some(ElementType::F32 | ElementType::Byte | ElementType::SignedByte) | None => OtherTypes::Refused,
     };
+    if let Ok(var) = x.cast::<PyVar>() {
+        return Err(var.get().unrecorded(op, argument));
+    }
     if let Ok(t) = x.cast::<PyTensor>() {
         return Ok(t.get().0.clone());
     }

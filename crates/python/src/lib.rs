@@ -6,6 +6,7 @@
 mod call;
 mod errors;
 mod exchange;
+mod gradient;
 mod graph;
 mod html;
 mod integers;
@@ -14,10 +15,12 @@ mod mapped;
 mod name;
 mod number;
 mod opaque;
+mod optimisers;
 mod packed;
 mod plan;
 mod scopes;
 mod signals;
+mod tape;
 mod tensor;
 mod words;
 mod written;
@@ -53,6 +56,11 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<graph::PyModel>()?;
     m.add_class::<plan::PyPlan>()?;
     m.add_class::<packed::PyPacked>()?;
+    m.add_class::<tape::PyTape>()?;
+    m.add_class::<tape::PyVar>()?;
+    m.add_class::<tape::PyGradients>()?;
+    m.add_class::<optimisers::PySgd>()?;
+    m.add_class::<optimisers::PyAdamW>()?;
     m.add_function(wrap_pyfunction!(main, m)?)?;
     m.add_function(wrap_pyfunction!(thread_count, m)?)?;
     m.add_function(wrap_pyfunction!(build_info, m)?)?;
@@ -75,6 +83,11 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(packed::pack_conv_transpose, m)?)?;
     m.add_function(wrap_pyfunction!(packed::pack_stem, m)?)?;
     m.add_function(wrap_pyfunction!(packed::pack_linear, m)?)?;
+    m.add_function(wrap_pyfunction!(gradient::backward, m)?)?;
+    m.add_function(wrap_pyfunction!(tape::record_gradients, m)?)?;
+    m.add_function(wrap_pyfunction!(tape::check_gradients, m)?)?;
+    m.add_function(wrap_pyfunction!(tape::cross_entropy, m)?)?;
+    m.add_function(wrap_pyfunction!(tape::mse_loss, m)?)?;
     m.add_function(wrap_pyfunction!(opaque::register_backend, m)?)?;
     m.add_function(wrap_pyfunction!(opaque::wrap, m)?)?;
     m.add_function(wrap_pyfunction!(opaque::unwrap, m)?)

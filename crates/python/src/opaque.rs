@@ -6,8 +6,8 @@ use std::fmt;
 use std::sync::{Arc, RwLock};
 
 use blocktensor::dispatch::{
-    self, Arg, Args, DispatchKey, Kernel, KernelResult, KeySpec, Registrar, Reorders, Results, Value,
-    register_backend as register,
+    self, Arg, Args, Backward, DispatchKey, Gradients, Kernel, KernelResult, KeySpec, Registrar, Reorders,
+    Results, Value, register_backend as register,
 };
 use blocktensor::{
     BoundOp, Complaint, DType, Error, Layout, MemoryFormat, OpaqueTensor, Operand, Operator, StridedTensor,
@@ -16,7 +16,7 @@ use blocktensor::{
 use blocktensor_door::Failure as Known;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyTuple};
+use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::errors::{Failure, held, invalid, text_of};
 use crate::exchange;
@@ -271,26 +271,63 @@ fn kernel(function: &Py<PyAny>, args: &Args<'_>, results: &mut Results<'_>) -> K
     })
 }
 
+/// Runs a gradient of Python: a function of the op's arguments, and of the results, their gradients, and which gradients are wanted.
+fn gradient(function: &Py<PyAny>, call: &Backward<'_>) -> blocktensor::Result<Gradients> {
+    let op = call.args.op();
+    Python::attach(|py| {
+        let tensor = |t: Option<&TensorRef<'_>>| t.map(|t| PyTensor(t.to_tensor()));
+        let run = || {
+            let values = call.args.values().iter().map(|a| object(py, a)).collect::<PyResult<Vec<_>>>()?;
+            let options = PyDict::new(py);
+            let results: Vec<_> = call.results.iter().map(|t| tensor(Some(t))).collect();
+            let diffs: Vec<_> = call.diffs.iter().map(|t| tensor(t.as_ref())).collect();
+            options.set_item("results", results)?;
+            options.set_item("diff_dst", diffs)?;
+            options.set_item("wanted", call.wanted)?;
+            function.bind(py).call(PyTuple::new(py, values)?, Some(&options))
+        };
+        let made = run().map_err(|e| raised(py, op, e))?;
+        let is_list = made.is_instance_of::<PyList>() || made.is_instance_of::<PyTuple>();
+        let made: Vec<Bound<'_, PyAny>> = match is_list {
+            true => made.try_iter().and_then(Iterator::collect).map_err(|e| raised(py, op, e))?,
+            false => vec![made],
+        };
+        if made.len() != call.wanted.len() {
+            let got = format!("{} values", made.len());
+            let rule = "the function returns a gradient or None for each tensor of the call";
+            let remedy = format!("return {}", call.wanted.len());
+            return Err(Error::InvalidArgument(Complaint::new(op, "gradient", got, rule, remedy)));
+        }
+        made.iter().map(|x| if x.is_none() { Ok(None) } else { of_object(op, x).map(Some) }).collect()
+    })
+}
+
 /// Registers a dispatch key with kernels for ops that exist. `kernels` maps an op's name to a function of the op's arguments, in
-/// the schema's order, that returns a tensor of `wrap`. It stays for the life of the process.
+/// the schema's order, that returns a tensor of `wrap`. `gradients` maps it to a function of the same arguments and of `results`,
+/// `diff_dst` and `wanted`, which returns a gradient or None for each tensor. It stays for the life of the process.
 #[pyfunction]
+#[pyo3(signature = (name, from_strided_function, to_strided_function, kernels, *, gradients = BTreeMap::new()),
+    text_signature = "(name, from_strided_function, to_strided_function, kernels, *, gradients={})")]
 pub(crate) fn register_backend(
     py: Python<'_>,
     name: Name,
     from_strided_function: Py<PyAny>,
     to_strided_function: Py<PyAny>,
     kernels: BTreeMap<Name, Py<PyAny>>,
+    gradients: BTreeMap<Name, Py<PyAny>>,
 ) -> PyResult<()> {
     let op = "register_backend";
     held(py, op, || {
         let name = name.of(op, "name")?;
         let kernels = name::by_name(op, "kernels", kernels)?;
+        let gradients = name::by_name(op, "gradients", gradients)?;
         let functions = [
             ("from_strided_function", None, &from_strided_function),
             ("to_strided_function", None, &to_strided_function),
         ];
         let kernel_of = kernels.iter().map(|(of, function)| ("kernels", Some(of), function));
-        for (argument, of, function) in functions.into_iter().chain(kernel_of) {
+        let gradient_of = gradients.iter().map(|(of, function)| ("gradients", Some(of), function));
+        for (argument, of, function) in functions.into_iter().chain(kernel_of).chain(gradient_of) {
             let function = function.bind(py);
             if !function.is_callable() {
                 let of = of.map_or(String::new(), |of| format!(" for `{}`", of.escape_debug()));
@@ -299,10 +336,13 @@ pub(crate) fn register_backend(
                 return Err(invalid(op, argument, got, rule, "pass a function"));
             }
         }
-        if let Some(unknown) = kernels.keys().find(|name| dispatch::op(name).is_none()) {
-            let (got, rule) = (format!("`{}`", unknown.escape_debug()), "kernels are for ops that there are");
-            let remedy = "pass names of `blocktensor.ops.__all__`";
-            return Err(Error::Registration(Complaint::new(op, "kernels", got, rule, remedy)).into());
+        for (argument, mut names) in [("kernels", kernels.keys()), ("gradients", gradients.keys())] {
+            if let Some(unknown) = names.find(|name| dispatch::op(name).is_none()) {
+                let got = format!("`{}`", unknown.escape_debug());
+                let rule = format!("{argument} are for ops that there are");
+                let remedy = "pass names of `blocktensor.ops.__all__`";
+                return Err(Error::Registration(Complaint::new(op, argument, got, rule, remedy)).into());
+            }
         }
         let name: &'static str = name.leak();
         let from: &'static str = format!(".to_key(\"{name}\")").leak();
@@ -313,6 +353,10 @@ pub(crate) fn register_backend(
             for (op, function) in kernels {
                 let run = move |args: &Args<'_>, results: &mut Results<'_>| kernel(&function, args, results);
                 r.kernel(&op, key, Kernel::rust(Box::leak(Box::new(run))))?;
+            }
+            for (op, function) in gradients {
+                let run = move |call: &Backward<'_>| gradient(&function, call);
+                r.kernel(&op, key, Kernel::gradient(Box::leak(Box::new(run))))?;
             }
             made = Some(key);
             Ok(())

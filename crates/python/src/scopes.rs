@@ -82,7 +82,7 @@ impl PyLedger {
         true
     }
 
-    /// Each reorder: op, cause, from, to, shape, bytes, seconds, site.
+    /// Each reorder: op, cause, from, to, shape, bytes, seconds, site, and whether it computed gradients (`backward`).
     #[getter]
     fn reorders<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
@@ -96,12 +96,13 @@ impl PyLedger {
             row.set_item("bytes", r.bytes)?;
             row.set_item("seconds", r.time.as_secs_f64())?;
             row.set_item("site", r.site.to_string())?;
+            row.set_item("backward", r.is_backward)?;
             list.append(row)?;
         }
         Ok(list)
     }
 
-    /// Each kernel run: op, key, implementation, layouts, seconds.
+    /// Each kernel run: op, key, implementation, layouts, seconds, and whether it computed gradients (`backward`).
     #[getter]
     fn runs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
@@ -112,6 +113,7 @@ impl PyLedger {
             row.set_item("implementation", &r.implementation)?;
             row.set_item("layouts", &r.layouts)?;
             row.set_item("seconds", r.time.as_secs_f64())?;
+            row.set_item("backward", r.is_backward)?;
             list.append(row)?;
         }
         Ok(list)

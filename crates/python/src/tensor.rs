@@ -15,7 +15,7 @@ use crate::number::{self, Number, Sizes};
 use crate::opaque::{LAYOUT, key_of};
 
 /// A tensor: sizes, a dtype, and strides or a layout. Its elements never change.
-#[pyclass(frozen, name = "Tensor", module = "blocktensor")]
+#[pyclass(frozen, subclass, name = "Tensor", module = "blocktensor")]
 pub(crate) struct PyTensor(pub(crate) Tensor);
 
 /// `OpaqueLayout` for a question that only strided tensors answer.

@@ -5,12 +5,13 @@ import importlib.util
 from pathlib import Path
 
 import blocktensor
+import blocktensor.grad
 import blocktensor.ops
 import blocktensor.testing
 import pytest
 
 
-@pytest.mark.parametrize("module", [blocktensor, blocktensor.ops, blocktensor.testing])
+@pytest.mark.parametrize("module", [blocktensor, blocktensor.grad, blocktensor.ops, blocktensor.testing])
 def test_examples(module):
     result = doctest.testmod(module)
     assert result.failed == 0 and result.attempted > 0

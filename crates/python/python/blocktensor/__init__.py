@@ -11,7 +11,7 @@
 Tensors never change. An array that a tensor shares must not be written to while a call reads it.
 """
 
-from . import _compare, _operators, ops
+from . import _compare, _operators, grad, ops
 from ._errors import (
     Aliasing,
     Backend,
@@ -115,6 +115,7 @@ __all__ = [
     "build_info",
     "deny_reorders",
     "from_dlpack",
+    "grad",
     "load_onnx",
     "load_plan",
     "ops",

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from numpy.typing import NDArray
 
+from ._errors import UnsupportedOp
 from ._types import FilePath, TensorLike
 
 __version__: str
@@ -93,6 +94,165 @@ class Budget:
     def __exit__(
         self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /
     ) -> bool: ...
+
+class Var(Tensor):
+    """A tensor of a tape: calls of ops on it are recorded, and their results are such tensors too.
+
+    Other calls would not be recorded, and are refused: pass `x.tensor` to them.
+    """
+
+    @property
+    def tensor(self) -> Tensor:
+        """The tensor alone: what is computed with it is not recorded."""
+
+    def to_strided(self, format: str = "contiguous") -> Var: ...
+    def to_blocked(self, layout: str | None = None) -> Var: ...
+    def to_key(self, key: str) -> Var: ...
+    def contiguous(self, format: str = "contiguous") -> Var: ...
+    def to_dtype(self, dtype: str) -> Var: ...
+    def reshape(self, shape: Sequence[int]) -> Var: ...
+
+class Tape:
+    """Records what ops do with its values, in a block: `with blocktensor.grad.record() as tape`."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /
+    ) -> bool: ...
+    def variable(self, x: TensorLike) -> Var:
+        """A tensor whose gradient is wanted."""
+
+    def constant(self, x: TensorLike) -> Var:
+        """A tensor without a gradient. Ops take plain tensors as such too."""
+
+    def backward(self, loss: Tensor, gradient: TensorLike | None = None, *, threads: int | None = None) -> Gradients:
+        """The gradients of the variables, from a loss of one element, or from the `gradient` of any value of the tape.
+
+        A tape runs back once. What a step saved is freed after its gradients are computed.
+
+        Errors:
+            `InvalidArgument` for a tensor that is no value of this tape, for one that depends on no variable, and for a tape that
+            ran back; `ShapeMismatch`, `DTypeMismatch`, `KeyMismatch`, `LayoutMismatch` for a gradient that is not as its value:
+            after these errors, call it again. The ops' own errors, such as `ReorderDenied`.
+        """
+
+class Gradients:
+    """The gradients of a tape's variables."""
+
+    def __getitem__(self, var: Tensor, /) -> Tensor:
+        """The gradient of a variable. `InvalidArgument` if the result does not depend on it."""
+
+    def get(self, var: Tensor) -> Tensor | None:
+        """The gradient of a variable. `None` if the result does not depend on it."""
+
+    def __contains__(self, var: Tensor, /) -> bool: ...
+
+class SGD:
+    """Stochastic gradient descent, as `torch.optim.SGD`: element-wise, in the layout of the weights."""
+
+    def __init__(self, lr: float, *, momentum: float = 0.0, weight_decay: float = 0.0) -> None: ...
+    @property
+    def lr(self) -> float: ...
+    @lr.setter
+    def lr(self, lr: float, /) -> None: ...
+    def step(self, weights: Mapping[str, TensorLike], gradients: Mapping[str, TensorLike | None]) -> dict[str, Tensor]:
+        """The next weights. Weights without a gradient stay. After an error the optimiser is as it was."""
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The velocities, for saving: `NAME.velocity` for the weights `NAME`."""
+
+    def load_state_dict(self, state: Mapping[str, TensorLike]) -> None:
+        """Goes on from what `state_dict` gave."""
+
+class AdamW:
+    """AdamW, as `torch.optim.AdamW`: element-wise, in the layout of the weights."""
+
+    def __init__(
+        self,
+        lr: float = 1e-3,
+        *,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.01,
+    ) -> None: ...
+    @property
+    def lr(self) -> float: ...
+    @lr.setter
+    def lr(self, lr: float, /) -> None: ...
+    def step(self, weights: Mapping[str, TensorLike], gradients: Mapping[str, TensorLike | None]) -> dict[str, Tensor]:
+        """The next weights. Weights without a gradient stay. After an error the optimiser is as it was."""
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The running means, for saving: `NAME.steps`, `NAME.mean` and `NAME.square` for the weights `NAME`."""
+
+    def load_state_dict(self, state: Mapping[str, TensorLike]) -> None:
+        """Goes on from what `state_dict` gave."""
+
+def record_gradients() -> Tape:
+    """A tape that records what ops do with its values, in a `with` block."""
+
+def check_gradients(program: Callable[[Tape], Any]) -> list[UnsupportedOp]:
+    """The errors of the ops of a program that have no gradient for the key of their operands; an empty list if there are none.
+
+    `program` is called with a tape. Nothing is computed: ops are only described, and their results are zeros.
+    """
+
+def cross_entropy(x: TensorLike, target: TensorLike, *, threads: int | None = None) -> Tensor:
+    """The mean over images and pixels of the cross entropy, as `torch.nn.functional.cross_entropy` with class indices.
+
+    Shapes:
+        x: [N, C, ...], logits; target: [N, ...]. The result has no dimensions.
+
+    Dtypes:
+        x: f32; target: integers. Computed in f64 and rounded once.
+
+    Errors:
+        `ShapeMismatch`, `DTypeMismatch`; `InvalidArgument` for a class that is not there; `UnsupportedOp` on blocked tensors.
+    """
+
+def mse_loss(x: TensorLike, target: TensorLike, *, threads: int | None = None) -> Tensor:
+    """The mean of `(x - target)^2`, as `torch.nn.functional.mse_loss`.
+
+    Shapes:
+        x and target: the same sizes. The result has no dimensions.
+
+    Dtypes:
+        f32. Computed in f64 and rounded once.
+
+    Errors:
+        `ShapeMismatch`; `UnsupportedOp` on blocked tensors.
+    """
+
+def backward(
+    op: str,
+    /,
+    *args: TensorLike | Sequence[TensorLike] | None,
+    results: TensorLike | Sequence[TensorLike],
+    diff_dst: TensorLike | Sequence[TensorLike | None],
+    wanted: str | Sequence[str],
+    threads: int | None = None,
+    **params: Any,
+) -> list[Tensor]:
+    """The gradients of an op's tensors from those of its results, by the op's name.
+
+    Tensors and parameters are those of the function `blocktensor.ops.<op>`: tensors by position or by name, parameters by name.
+    `results` is what that call gave. `diff_dst` is the gradient of each result; `None` is zero. `wanted` names the tensors whose
+    gradients are returned, in this order; a list such as that of `cat` has a gradient for each of its tensors.
+
+    A gradient has the key of its tensor, and its layout or strides. A gradient in `diff_dst` has those of its result.
+
+    Errors:
+        `UnsupportedOp` for an op without a gradient for the key; `InvalidArgument` for a tensor that has none, for a name that is
+        none, and for another number of results; `ShapeMismatch`, `DTypeMismatch`, `KeyMismatch`, `LayoutMismatch` for results and
+        gradients that are not those of such a call.
+
+    >>> import blocktensor as bt, numpy as np
+    >>> x, w = np.ones((1, 16, 4, 4), np.float32), np.ones((8, 16, 3, 3), np.float32)
+    >>> y = bt.ops.conv2d(x, w, padding=1)
+    >>> dx, dw = bt.grad.backward("conv2d", x, w, results=y, diff_dst=bt.ops.sigmoid(y), wanted=["x", "weights"], padding=1)
+    >>> dx.shape, dw.shape
+    ((1, 16, 4, 4), (8, 16, 3, 3))
+    """
 
 class Model:
     """A model: inputs, outputs, and nodes in an order in which they can run."""
@@ -271,8 +431,15 @@ def register_backend(
     from_strided_function: Callable[[Tensor], Tensor],
     to_strided_function: Callable[[Tensor], TensorLike],
     kernels: Mapping[str, Callable[..., Tensor]],
+    *,
+    gradients: Mapping[str, Callable[..., Tensor | Sequence[Tensor | None]]] = ...,
 ) -> None:
-    """Registers a dispatch key with kernels for ops that exist."""
+    """Registers a dispatch key with kernels for ops that exist, and with gradients.
+
+    A kernel gets the op's arguments in the schema's order. A gradient gets them too, and by name `results` and `diff_dst` (a list
+    each; `None` in `diff_dst` is zero) and `wanted` (a Boolean for each tensor of the call). It returns the gradient of the only
+    tensor, or a list with one for each tensor of the call, `None` where none is wanted.
+    """
 
 def wrap(key: str, object: object, shape: Sequence[int], *, dtype: str = "f32", layout: str = "opaque") -> Tensor:
     """A tensor of a registered key around an object."""

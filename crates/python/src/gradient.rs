@@ -1,0 +1,107 @@
+//! Gradients of one op by its name.
+
+use blocktensor::dispatch::Value;
+use blocktensor::{BoundOp, Tensor};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+
+use crate::call::{registered, value};
+use crate::errors::{Outcome, held, invalid, on_threads, released};
+use crate::exchange;
+use crate::name::{Name, shown};
+use crate::number::{self, Number};
+use crate::tensor::PyTensor;
+
+/// A tensor, or a list or tuple of tensors; `None` among them where the caller allows it.
+fn tensors(op: &'static str, argument: &str, x: &Bound<'_, PyAny>) -> Outcome<Vec<Option<Tensor>>> {
+    let is_list = x.is_instance_of::<PyList>() || x.is_instance_of::<PyTuple>();
+    let import = |x: &Bound<'_, PyAny>| match x.is_none() {
+        true => Ok(None),
+        false => exchange::import(x, op, argument).map(Some),
+    };
+    match is_list {
+        true => x.try_iter()?.map(|item| import(&item?)).collect(),
+        false => Ok(vec![import(x)?]),
+    }
+}
+
+/// The names of `wanted`: one, or a sequence of them.
+fn names(op: &'static str, x: &Bound<'_, PyAny>) -> Outcome<Vec<String>> {
+    let of = |x: &Bound<'_, PyAny>| match x.extract::<Name>() {
+        Ok(name) if x.is_instance_of::<PyString>() => name.of(op, "wanted"),
+        _ => {
+            let rule = "it is the name of a tensor of the op, or a sequence of names".to_string();
+            Err(invalid(op, "wanted", shown(x), rule, "pass a name such as \"x\""))
+        }
+    };
+    match x.try_iter() {
+        Ok(items) if !x.is_instance_of::<PyString>() => items.map(|item| of(&item?)).collect(),
+        _ => Ok(vec![of(x)?]),
+    }
+}
+
+/// The gradients of an op's tensors from those of its results, by the op's name. Tensors and parameters are those of the op's
+/// function in `blocktensor.ops`.
+#[pyfunction]
+#[pyo3(signature = (op, /, *args, results, diff_dst, wanted, threads = None, **params))]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn backward(
+    py: Python<'_>,
+    op: &str,
+    args: &Bound<'_, PyTuple>,
+    results: &Bound<'_, PyAny>,
+    diff_dst: &Bound<'_, PyAny>,
+    wanted: &Bound<'_, PyAny>,
+    threads: Option<Number<usize>>,
+    params: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Vec<PyTensor>> {
+    let op = registered("backward", "op", op).map_err(|e| e.raise(py))?;
+    let schema = op.schema();
+    let name = schema.name;
+    let complain = |argument: &str, got: String, rule: &str| {
+        invalid(name, argument, got, rule.to_string(), &format!("the op is `{schema}`"))
+    };
+    let prepared = held(py, name, || {
+        let threads = number::maybe(name, "threads", threads)?;
+        // Tensors by position, in the schema's order; the rest by name.
+        let mut given: Vec<Option<Bound<'_, PyAny>>> = vec![None; schema.args.len()];
+        let places = (0..schema.args.len()).filter(|&i| schema.args[i].kind.is_tensor());
+        if places.clone().count() < args.len() {
+            return Err(complain("args", format!("{} tensors", args.len()), "the op takes fewer tensors"));
+        }
+        for (place, x) in places.zip(args) {
+            given[place] = Some(x);
+        }
+        for (key, x) in params.into_iter().flatten() {
+            let key = key.extract::<Name>()?.of(name, "params")?;
+            // As in `blocktensor.ops`: a name that is a word of Python ends in `_`.
+            let plain = key.strip_suffix('_').unwrap_or(&key);
+            let place = schema.args.iter().position(|spec| spec.name == key || spec.name == plain);
+            let Some(place) = place else {
+                return Err(complain(&key, "a value".into(), "the op has no such argument"));
+            };
+            if given[place].replace(x).is_some() {
+                return Err(complain(&key, "two values".into(), "it takes one"));
+            }
+        }
+        let given = schema.args.iter().zip(given).map(|(spec, x)| match x {
+            Some(x) if !x.is_none() => value(name, spec, &x).map(Some),
+            _ => Ok(None),
+        });
+        let given = given.collect::<Outcome<Vec<Option<Value>>>>()?;
+        let results = tensors(name, "results", results)?;
+        let results = results.into_iter().collect::<Option<Vec<Tensor>>>().ok_or_else(|| {
+            let rule = "they are those of the forward call".to_string();
+            invalid(name, "results", "None".into(), rule, "pass what the forward call gave")
+        })?;
+        Ok((threads, given, results, tensors(name, "diff_dst", diff_dst)?, names(name, wanted)?))
+    });
+    let (threads, given, results, diffs, wanted) = prepared?;
+    let made = released(py, name, || {
+        let values = schema.args.iter().zip(given).filter_map(|(spec, given)| Some((spec.name, given?)));
+        let (op, inputs) = BoundOp::of_call(name, &values.collect::<Vec<_>>())?;
+        let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
+        on_threads(name, threads, || Ok(op.backward_by(&inputs, &results, &diffs, &wanted)?))
+    })?;
+    Ok(made.into_iter().map(PyTensor).collect())
+}

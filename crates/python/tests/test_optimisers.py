@@ -1,0 +1,88 @@
+"""Optimisers against their formulas in f64."""
+
+import blocktensor as bt
+import numpy as np
+import pytest
+
+RNG = np.random.default_rng(6)
+
+
+def reals(*shape):
+    return RNG.uniform(-1, 1, shape).astype(np.float32)
+
+
+def plain(t):
+    return t.to_strided().numpy()
+
+
+def test_optimisers_are_their_formulas():
+    w = {"a": reals(17, 3, 3, 3), "b": reals(5)}
+    want = {name: array.astype(np.float64) for name, array in w.items()}
+    velocity = dict.fromkeys(w, 0)
+    weights = {"a": bt.from_dlpack(w["a"]).to_blocked("OIhw16i16o"), "b": w["b"]}
+    sgd = bt.grad.SGD(0.1, momentum=0.9, weight_decay=0.01)
+    for step in range(4):
+        sgd.lr = 0.1 / (step + 1)
+        g = {"a": reals(17, 3, 3, 3), "b": reals(5)}
+        for name in w:
+            velocity[name] = 0.9 * velocity[name] + g[name] + 0.01 * want[name]
+            want[name] = want[name] - sgd.lr * velocity[name]
+        blocked = {**g, "a": bt.from_dlpack(g["a"]).to_blocked("OIhw16i16o")}
+        with bt.deny_reorders():
+            weights = sgd.step(weights, blocked)
+        for name, t in weights.items():
+            np.testing.assert_allclose(plain(t), want[name], rtol=1e-5, atol=1e-6)
+    b1, b2 = 0.8, 0.95
+    adamw = bt.grad.AdamW(0.02, betas=(b1, b2), eps=1e-6, weight_decay=0.1)
+    want, m, v, weights = w["b"].astype(np.float64), 0, 0, {"b": w["b"]}
+    for t in range(1, 5):
+        g = reals(5)
+        m, v = b1 * m + (1 - b1) * g, b2 * v + (1 - b2) * g.astype(np.float64) ** 2
+        want = want - 0.02 * 0.1 * want
+        want = want - 0.02 * m / (1 - b1**t) / (np.sqrt(v / (1 - b2**t)) + 1e-6)
+        weights = adamw.step(weights, {"b": g})
+        np.testing.assert_allclose(weights["b"].numpy(), want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("make", [lambda: bt.grad.SGD(0.1, momentum=0.9), lambda: bt.grad.AdamW(0.1)])
+def test_a_saved_optimiser_goes_on(make):
+    weights, steps = {"w.a": reals(2, 3), "b": reals(4)}, [{"w.a": reals(2, 3), "b": reals(4)} for _ in range(3)]
+    whole, first, second = make(), make(), make()
+    assert first.state_dict() == {}
+    want, got = weights, weights
+    for g in steps:
+        want = whole.step(want, g)
+    got = first.step(got, steps[0])
+    second.load_state_dict(first.state_dict())
+    # Names in another order.
+    for g in steps[1:]:
+        got = second.step(dict(reversed(got.items())), g)
+    for name in weights:
+        np.testing.assert_array_equal(want[name].numpy(), got[name].numpy())
+    fresh = make().step(first.step(weights, {}), steps[1])
+    assert any((fresh[n].numpy() != want[n].numpy()).any() for n in weights)
+
+
+def test_what_optimisers_refuse_leaves_them_as_they_were():
+    sgd, w, g = bt.grad.SGD(0.1, momentum=0.9), {"a": reals(2), "b": reals(3)}, {"a": reals(2), "b": reals(3)}
+    with pytest.raises(bt.ShapeMismatch):
+        sgd.step(w, {"a": g["a"], "b": reals(4)})
+    assert sgd.state_dict() == {}
+    after = sgd.step(w, {"a": g["a"], "b": None})
+    # No gradient, no step.
+    np.testing.assert_array_equal(after["b"].numpy(), w["b"])
+    assert list(sgd.state_dict()) == ["a.velocity"]
+    for weights, gradients, text in [
+        (w, {"c": g["a"]}, "got `c`, but no weights have this name"),
+        (None, g, "argument `weights`"),
+        (w, [g["a"]], "argument `gradients`"),
+        ({"a": None}, g, "no weights have this name"),
+        ({"a": "x"}, {}, "argument `weights`"),
+    ]:
+        with pytest.raises(bt.InvalidArgument, match=text):
+            sgd.step(weights, gradients)
+    adamw = bt.grad.AdamW()
+    for state in ({"a": reals(2)}, {"a.velocity": reals(2)}, {"a.steps": reals(2), "a.mean": reals(2)}, None):
+        with pytest.raises(bt.InvalidArgument, match="state_dict|a mapping"):
+            adamw.load_state_dict(state)
+    assert adamw.state_dict() == {} and adamw.lr == 1e-3
