@@ -236,7 +236,16 @@ fn wrong_dtype(args: &Args<'_>, at: usize, dtypes: &[DType], is_taken_alone: boo
                 before.iter().map(|(spec, t)| format!("`{}` of {}", spec.name, t.dtype())).collect();
             others.dedup();
             let rule = format!("{} beside {}", of_kernels(), others.join(", "));
-            Error::DTypeMismatch(complaint(rule, convert()))
+            // Numbers with fractions do not become integers: those before them become numbers.
+            let is_integer = |dtype: &DType| matches!(dtype, DType::U8 | DType::S8 | DType::S32);
+            let rounds = !is_integer(&t.dtype()) && dtypes.iter().all(is_integer);
+            let remedy = match before {
+                [(first, x)] if rounds && is_integer(&x.dtype()) => {
+                    Text::from(format!("convert `{}` with ", first.name)) + Call::ToDType(t.dtype().name())
+                }
+                _ => convert(),
+            };
+            Error::DTypeMismatch(complaint(rule, remedy))
         }
         _ => {
             let rule = if spec.kind.is_data() { of_kernels() } else { format!("it is {}", any_of(dtypes)) };

@@ -344,3 +344,22 @@ fn what_does_not_go_together_is_an_error() {
         AnyConvPacker::new("conv2d", &w, None, &[]).unwrap().pack_for(&source).unwrap_err().to_string();
     assert!(error.contains("takes weights of f32 or bf16"), "{error}");
 }
+
+/// Weights in f32 that became s8 would be other weights.
+#[test]
+fn a_source_of_integers_beside_weights_in_f32_is_what_is_converted() {
+    let x = StridedTensor::full(&[1, 2, 3, 3], 1u8, MemoryFormat::Contiguous).unwrap();
+    let w = StridedTensor::full(&[1, 2, 1, 1], 0.5f32, MemoryFormat::Contiguous).unwrap();
+    let e = ops::conv2d(&x, &w, None, &ops::Conv2d::new()).unwrap_err();
+    let complaint = match &e {
+        blocktensor::Error::DTypeMismatch(complaint) => complaint,
+        other => panic!("{other}"),
+    };
+    assert_eq!(complaint.argument, "weights");
+    assert!(e.to_string().ends_with("convert `x` with `to_dtype(DType::F32)`"), "{e}");
+    let y = ops::conv2d(&x.to_dtype(DType::F32).unwrap(), &w, None, &ops::Conv2d::new()).unwrap();
+    assert_eq!(y.to_vec::<f32>().unwrap(), [1.0; 9]);
+    // Integers of another kind are converted themselves.
+    let e = ops::conv2d(&x, &w.to_dtype(DType::S32).unwrap(), None, &ops::Conv2d::new()).unwrap_err();
+    assert!(e.to_string().contains("convert it with") && e.to_string().contains("S8"), "{e}");
+}

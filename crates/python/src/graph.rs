@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use blocktensor::{DType, Tensor, dispatch, memory};
+use blocktensor::{DType, MemoryFormat, Tensor, dispatch, memory};
 use blocktensor_cli::Progress;
 use blocktensor_graph::{
     Constant, Dim, ElementType, Graph, Integer, Layouts, Outcome as NodeOutcome, PlanOptions, Precision,
@@ -145,7 +145,7 @@ impl PyModel {
             let name = name.of(op, "name")?;
             let t = match exchange::import(tensor, op, "tensor")? {
                 Tensor::Strided(t) => t,
-                Tensor::Blocked(t) => t.to_strided(blocktensor::MemoryFormat::Contiguous)?,
+                Tensor::Blocked(t) => t.to_strided(MemoryFormat::Contiguous)?,
                 Tensor::Opaque(_) => {
                     let got = "another program's tensor".to_string();
                     return Err(invalid(
@@ -163,6 +163,8 @@ impl PyModel {
                     dims: t.dims().to_vec(),
                     values: memory::try_collect(op, t.to_vec::<i32>()?.into_iter().map(i64::from))?,
                 },
+                // A copy: an array may change later, and plans compute with constants as they are.
+                DType::F32 => Constant::F32(t.copy(MemoryFormat::Preserve)?),
                 _ => Constant::F32(t.to_dtype(DType::F32)?),
             };
             self.with(|g| Ok(g.constant(&name, constant).map(|_| ())?))

@@ -311,3 +311,17 @@ def test_plans_with_integers_and_booleans_are_saved(tmp_path):
         assert j.tolist() == [12, 11] and k32.tolist() == [0, 3]
         assert mask.tolist() == (x > 0.5).tolist() and rest.tolist() == (x <= 0.5).tolist()
         assert kept.tolist() == np.where(x > 0.5, x, 0).tolist() and rows.tolist() == [[5, 0], [0, 7]]
+
+
+@pytest.mark.parametrize("layouts", ["nchw", "blocked"])
+def test_constants_do_not_follow_their_arrays(layouts):
+    weights, x = np.ones((3, 4), np.float32), np.full((2, 4), 2, np.float32)
+    model = bt.Model()
+    model.input("x", [2, 4])
+    model.constant("w", weights)
+    model.op("fc", "linear", [("x", "x"), ("weights", "w")], {}, ["y"])
+    model.output("y", "y")
+    weights.fill(5)
+    plan = model.plan(layouts=layouts, profiles="estimated")
+    weights.fill(9)
+    np.testing.assert_array_equal(plan.run(x)[0].numpy(), np.full((2, 3), 8, np.float32))

@@ -193,8 +193,8 @@ class Lowering:
             if not torch.equal(small.long(), tensor):
                 raise Unsupported("a constant of int64 whose values need more than 32 bits; use smaller numbers")
             tensor = small
-        # A copy: what is edited later is found by `check_weights`, and never half of a plan's constants.
-        kept = tensor.float() if dtype == "bool" else tensor.detach().clone(memory_format=torch.contiguous_format)
+        # The model takes a copy: what is edited later is found by `check_weights`, and never half of a plan's constants.
+        kept = tensor.float() if dtype == "bool" else tensor.detach().contiguous()
         self.model.constant(name, kept)
         made = Value(name, tuple(tensor.shape))
         if dtype == "bool":
