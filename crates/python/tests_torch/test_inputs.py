@@ -271,7 +271,7 @@ def test_the_remedies_for_integers_lead_out():
             btt.to_blocked(model, tuple(given))
         assert word in e.value.remedy and f"{given[i].dtype}" in str(e.value)
         given[i] = given[i].float()
-    with pytest.raises(bt.UnsupportedOp, match="to int64; plans compute in f32, and `partial=True` leaves") as e:
+    with pytest.raises(bt.UnsupportedOp, match="to int64; plans compute in f32, and indices are PyTorch") as e:
         btt.to_blocked(model, tuple(given))
     assert "leave it out" not in str(e.value)
     fast = btt.to_blocked(model, tuple(given), partial=True)

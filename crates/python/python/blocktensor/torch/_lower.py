@@ -194,7 +194,7 @@ class Lowering:
                 raise Unsupported("a constant of int64 whose values need more than 32 bits; use smaller numbers")
             tensor = small
         # The model takes a copy: what is edited later is found by `check_weights`, and never half of a plan's constants.
-        kept = tensor.float() if dtype == "bool" else tensor.detach().contiguous()
+        kept = tensor.float() if dtype == "bool" else tensor.detach().contiguous().resolve_neg()
         self.model.constant(name, kept)
         made = Value(name, tuple(tensor.shape))
         if dtype == "bool":
