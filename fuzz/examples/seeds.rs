@@ -28,7 +28,8 @@ fn main() {
         std::fs::create_dir_all(seeds.join(target)).unwrap();
         std::fs::write(seeds.join(target).join(name), bytes).unwrap();
     };
-    let targets = ["strided_views", "op_arguments", "packed_file", "safetensors", "c_calls", "dlpack", "gradients"];
+    let targets =
+        ["strided_views", "op_arguments", "packed_file", "safetensors", "c_calls", "dlpack", "gradients"];
     for (i, target) in targets.into_iter().enumerate() {
         let mut random = Random(i as u64);
         for n in 0..24 {
