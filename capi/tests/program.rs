@@ -101,8 +101,9 @@ fn a_c_program_plans_a_model_and_prints_its_largest_scores() {
     // The program in docs/c.md compiles, and says why it ends: this model takes images of other sizes.
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = std::fs::read_to_string(here.join("../docs/c.md")).unwrap();
-    let (source, shown) = (dir.join("page.c"), page.split("```c\n").nth(1).unwrap());
-    std::fs::write(&source, shown.split("```").next().unwrap()).unwrap();
+    let shown = page.split("```c\n").map(|rest| rest.split("```").next().unwrap());
+    let source = dir.join("page.c");
+    std::fs::write(&source, shown.last().filter(|code| code.contains("int main")).unwrap()).unwrap();
     let (model, image) = (support::stored("resnet.onnx"), support::stored("resnet.image.npy"));
     let shown = dir.join("page");
     run(cc().arg(&source).arg("-L").arg(library()).args(["-lblocktensor_c", "-o"]).arg(&shown));

@@ -33,6 +33,7 @@ def loaded(own: Mapping[str, torch.Tensor], given: Mapping[str, torch.Tensor]) -
 def changes_what_it_loads(model: torch.nn.Module) -> str | None:
     """The path of a module whose own code gives weights other values than those that it loads. Code that renames what older versions
     saved does not: it is found by loading the values that are there."""
+    path: str
     for path, module in model.named_modules():
         if not any(map(_is_own, _loaders(module))):
             continue
