@@ -82,7 +82,7 @@ class Errors:
             return other
         if frame.f_code not in self._seen:
             self._seen.add(frame.f_code)
-            if _catches(frame, torch.linalg.LinAlgError):
+            if _catches(frame, torch.linalg.LinAlgError):  # pyright: ignore[reportPrivateImportUsage]
                 self.catch_linalg.append(frame.f_code)
         if other is None:
             frame.f_trace_lines = False
