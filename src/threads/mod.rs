@@ -50,7 +50,7 @@ pub use subnormals::flush_engine_subnormals;
 #[cfg(feature = "onednn")]
 pub(crate) use subnormals::flushes;
 pub use team::{current_threads, parallel_for, run, run_with_threads};
-pub(crate) use team::{parallel_in_turns, parallel_ranges};
+pub(crate) use team::{parallel_each, parallel_in_turns, parallel_ranges};
 
 use crate::error::Result;
 

@@ -22,8 +22,8 @@ use super::{pool, process, stack, subnormals};
 
 use std::cell::RefCell;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// How long a member spins for the next section before it lets others have the core.
 const SPINS: usize = 20_000;
@@ -210,6 +210,13 @@ fn lead<R>(threads: usize, f: impl FnOnce() -> R) -> R {
 /// If a task panicked; the other tasks are completed first.
 pub fn parallel_for(tasks: usize, task: impl Fn(usize) + Sync) {
     parallel_for_dyn(tasks, Order::Ranges, &task);
+}
+
+/// Calls `task(i, item)` once for every item, as [`parallel_for`]: for tasks that write memory of their own.
+pub(crate) fn parallel_each<T: Send>(items: &mut [T], task: impl Fn(usize, &mut T) + Sync) {
+    // No two tasks want the same item: the locks are free.
+    let items: Vec<Mutex<&mut T>> = items.iter_mut().map(Mutex::new).collect();
+    parallel_for(items.len(), |i| task(i, &mut items[i].lock().unwrap_or_else(PoisonError::into_inner)));
 }
 
 /// Calls `work` with ranges that cover `0..count`, each of about `per_task`, and as many for each thread. What fits into one task

@@ -2,7 +2,7 @@
 
 use blocktensor::dispatch::{self, DispatchKey};
 use blocktensor::testing::{Fault, inject, live_storages};
-use blocktensor::{BoundOp, DType, Error, Layout, Operand, Operator, StridedTensor, Tensor};
+use blocktensor::{BoundOp, DType, Error, Layout, Operand, Operator, Result, StridedTensor, Tensor};
 
 use super::jobs::JOBS;
 use super::{alone, assert_no_leak};
@@ -38,6 +38,30 @@ fn every_allocation_of_every_job_may_fail() {
     });
 }
 
+fn bits(tensors: &[Tensor]) -> Vec<Vec<u32>> {
+    tensors.iter().map(|t| elements(t).into_iter().map(f32::to_bits).collect()).collect()
+}
+
+/// Each allocation of a call fails in turn: nothing stays, the operands are still `before`, and the next call gives `right`.
+fn fails_at_each(
+    call_name: &str,
+    allocations: usize,
+    right: &[Tensor],
+    call: impl Fn() -> Result<Vec<Tensor>>,
+    (operands, before): (impl Fn() -> Vec<Vec<u32>>, &[Vec<u32>]),
+) {
+    let right = bits(right);
+    for nth in 0..allocations {
+        let what = format!("{call_name}: allocation {nth} of {allocations}");
+        let storages = live_storages();
+        let e = inject(Some(Fault::Allocation { nth }), &call).0.expect_err(&what);
+        assert!(matches!(e, Error::OutOfMemory { .. }), "{what}: {e}");
+        assert_eq!(live_storages(), storages, "{what}: storages that stay");
+        assert_eq!(operands(), before, "{what}: its operands");
+        assert_eq!(bits(&call().expect(&what)), right, "{what}: the next call");
+    }
+}
+
 #[test]
 fn every_allocation_of_every_op_may_fail() {
     alone("faults::allocations::every_allocation_of_every_op_may_fail", || {
@@ -52,26 +76,21 @@ fn every_allocation_of_every_op_may_fail() {
                 if op.kernel(key).is_none() {
                     continue;
                 }
-                let before = elements(&t);
+                let operand = || bits(std::slice::from_ref(&t));
+                let before = operand();
                 let args = arguments(op, &t);
                 let call = || dispatch::call(name, &args);
                 let (right, seen) = inject(None, call);
                 // The arguments suit most ops, not all of them.
                 let Ok(right) = right else { continue };
                 tried += 1;
-                let bits = |results: Vec<Tensor>| -> Vec<Vec<u32>> {
-                    results.iter().map(|t| elements(t).into_iter().map(f32::to_bits).collect()).collect()
-                };
-                let right = bits(right);
-                for nth in 0..seen.allocations {
-                    let what = format!("{name} on {key}: allocation {nth} of {}", seen.allocations);
-                    let storages = live_storages();
-                    let e = inject(Some(Fault::Allocation { nth }), call).0.expect_err(&what);
-                    assert!(matches!(e, Error::OutOfMemory { .. }), "{what}: {e}");
-                    assert_eq!(live_storages(), storages, "{what}: storages that stay");
-                    assert_eq!(elements(&t), before, "{what}: its operand");
-                    assert_eq!(bits(call().expect(&what)), right, "{what}: the next call");
-                }
+                fails_at_each(
+                    &format!("{name} on {key}"),
+                    seen.allocations,
+                    &right,
+                    call,
+                    (operand, &before),
+                );
             }
         }
         println!("{tried} ops and keys");
@@ -107,23 +126,15 @@ fn every_allocation_of_every_gradient_may_fail() {
                 let (right, seen) = inject(None, call);
                 let Ok(right) = right else { continue };
                 tried += 1;
-                let bits = |made: Vec<Tensor>| -> Vec<Vec<u32>> {
-                    made.iter().map(|t| elements(t).into_iter().map(f32::to_bits).collect()).collect()
-                };
-                let (right, before) = (bits(right), bits([&inputs[..], &results].concat()));
-                for nth in 0..seen.allocations {
-                    let what = format!("{name} on {key}: allocation {nth} of {}", seen.allocations);
-                    let storages = live_storages();
-                    let e = inject(Some(Fault::Allocation { nth }), call).0.expect_err(&what);
-                    assert!(matches!(e, Error::OutOfMemory { .. }), "{what}: {e}");
-                    assert_eq!(live_storages(), storages, "{what}: storages that stay");
-                    assert_eq!(
-                        bits([&inputs[..], &results].concat()),
-                        before,
-                        "{what}: operands and results"
-                    );
-                    assert_eq!(bits(call().expect(&what)), right, "{what}: the next call");
-                }
+                let operands = || bits(&[&inputs[..], &results].concat());
+                let before = operands();
+                fails_at_each(
+                    &format!("{name} on {key}"),
+                    seen.allocations,
+                    &right,
+                    call,
+                    (operands, &before),
+                );
             }
         }
         println!("{tried} ops and keys");

@@ -2,6 +2,8 @@
 
 use blocktensor::{Result, Tensor, ops};
 
+use crate::slot;
+
 /// As `torch.optim.AdamW`. Step `t` with gradient `g`:
 ///
 /// - The weights decay: `w = w - rate * decay * w`.
@@ -68,14 +70,7 @@ impl AdamW {
 
     /// Puts a saved state back: the next [`step`](Self::step) goes on from it.
     pub fn set_state(&mut self, number: usize, state: AdamWState) {
-        *self.slot(number) = Some(state);
-    }
-
-    fn slot(&mut self, number: usize) -> &mut Option<AdamWState> {
-        if self.states.len() <= number {
-            self.states.resize(number + 1, None);
-        }
-        &mut self.states[number]
+        *slot(&mut self.states, number) = Some(state);
     }
 
     /// The weights after a step. Weights are told from each other by `number`.
@@ -97,7 +92,7 @@ impl AdamW {
         let step = ops::div(&mean, &ops::add_scalar(&root, self.eps)?)?;
         let decayed = ops::mul_scalar(weights, 1.0 - self.rate * self.weight_decay)?;
         let next = ops::sub(&decayed, &ops::mul_scalar(&step, self.rate / (1.0 - b1.powi(steps)))?)?;
-        *self.slot(number) = Some(AdamWState { steps, mean, square });
+        *slot(&mut self.states, number) = Some(AdamWState { steps, mean, square });
         Ok(next)
     }
 }

@@ -29,3 +29,11 @@ pub use adamw::{AdamW, AdamWState};
 pub use loss::{cross_entropy, loss, mse_loss};
 pub use sgd::Sgd;
 pub use tape::{Gradients, Recording, Tape, Var, check, record};
+
+/// What an optimiser keeps of the weights of this number, made where there is no place for it yet.
+fn slot<T: Clone>(kept: &mut Vec<Option<T>>, number: usize) -> &mut Option<T> {
+    if kept.len() <= number {
+        kept.resize(number + 1, None);
+    }
+    &mut kept[number]
+}

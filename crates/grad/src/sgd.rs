@@ -2,6 +2,8 @@
 
 use blocktensor::{Result, Tensor, ops};
 
+use crate::slot;
+
 /// `g = gradient + weight_decay * w; v = momentum * v + g; w = w - rate * v`, as `torch.optim.SGD` without dampening.
 ///
 /// Each is an element-wise op in the layout of the weights: blocked weights stay blocked.
@@ -46,14 +48,7 @@ impl Sgd {
 
     /// Puts a saved velocity back: the next [`step`](Self::step) goes on from it.
     pub fn set_velocity(&mut self, number: usize, velocity: Tensor) {
-        *self.slot(number) = Some(velocity);
-    }
-
-    fn slot(&mut self, number: usize) -> &mut Option<Tensor> {
-        if self.velocities.len() <= number {
-            self.velocities.resize(number + 1, None);
-        }
-        &mut self.velocities[number]
+        *slot(&mut self.velocities, number) = Some(velocity);
     }
 
     /// The weights after a step. Weights are told from each other by `number`.
@@ -66,12 +61,12 @@ impl Sgd {
             0.0 => gradient.clone(),
             decay => ops::add(gradient, &ops::mul_scalar(weights, decay)?)?,
         };
-        let velocity = match self.slot(number).take() {
+        let velocity = match slot(&mut self.velocities, number).take() {
             Some(before) => ops::add(&ops::mul_scalar(&before, self.momentum)?, &decayed)?,
             None => decayed,
         };
         let next = ops::sub(weights, &ops::mul_scalar(&velocity, self.rate)?)?;
-        *self.slot(number) = Some(velocity);
+        *slot(&mut self.velocities, number) = Some(velocity);
         Ok(next)
     }
 }

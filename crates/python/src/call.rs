@@ -2,7 +2,7 @@
 
 use blocktensor::dispatch::schema::{ArgSpec, Schema};
 use blocktensor::dispatch::{self, Arg, ArgKind, DispatchKey, Engine, Op, Value};
-use blocktensor::{DType, Operand, Tensor, TensorRef};
+use blocktensor::{BoundOp, DType, Operand, Tensor, TensorRef};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyList, PyString, PyTuple};
@@ -118,6 +118,15 @@ pub(crate) fn call<'py>(
     })?;
     let results = results.into_iter().map(|t| PyTensor(t).into_bound_py_any(py));
     results_of(py, schema, results.collect::<PyResult<Vec<_>>>()?)
+}
+
+/// An op with the values of a call, in the schema's order, as its parameters, and the tensors among them.
+pub(crate) fn bound(
+    schema: &Schema,
+    given: Vec<Option<Value>>,
+) -> blocktensor::Result<(BoundOp, Vec<Tensor>)> {
+    let values = schema.args.iter().zip(given).filter_map(|(spec, given)| Some((spec.name, given?)));
+    BoundOp::of_call(schema.name, &values.collect::<Vec<_>>())
 }
 
 /// The op of this name.

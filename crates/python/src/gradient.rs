@@ -1,11 +1,11 @@
 //! Gradients of one op by its name.
 
+use blocktensor::Tensor;
 use blocktensor::dispatch::Value;
-use blocktensor::{BoundOp, Tensor};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
-use crate::call::{registered, value};
+use crate::call::{bound, registered, value};
 use crate::errors::{Outcome, held, invalid, on_threads, released};
 use crate::exchange;
 use crate::name::{Name, shown};
@@ -98,8 +98,7 @@ pub(crate) fn backward(
     });
     let (threads, given, results, diffs, wanted) = prepared?;
     let made = released(py, name, || {
-        let values = schema.args.iter().zip(given).filter_map(|(spec, given)| Some((spec.name, given?)));
-        let (op, inputs) = BoundOp::of_call(name, &values.collect::<Vec<_>>())?;
+        let (op, inputs) = bound(schema, given)?;
         let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
         on_threads(name, threads, || Ok(op.backward_by(&inputs, &results, &diffs, &wanted)?))
     })?;

@@ -4,14 +4,14 @@ use std::sync::{Arc, Mutex, TryLockError, Weak};
 
 use blocktensor::dispatch::schema::Schema;
 use blocktensor::dispatch::{Op, Value};
-use blocktensor::{BoundOp, Layout, Operand, Tensor, TensorDesc};
+use blocktensor::{Layout, Operand, Tensor, TensorDesc};
 use blocktensor_grad::{Gradients, Tape, Var, loss};
 use blocktensor_graph::ElementType;
 use pyo3::PyClassInitializer;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use crate::call::call;
+use crate::call::{bound, call};
 use crate::errors::{Failure, Outcome, check_threads, held, invalid, on_threads, released};
 use crate::exchange;
 use crate::name::{self, Name, shown};
@@ -232,8 +232,7 @@ impl Recorded {
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let name = schema.name;
         let (tape, results) = released(py, name, || {
-            let values = schema.args.iter().zip(given).filter_map(|(spec, given)| Some((spec.name, given?)));
-            let (op, tensors) = BoundOp::of_call(name, &values.collect::<Vec<_>>())?;
+            let (op, tensors) = bound(schema, given)?;
             let tape = self.0.iter().flatten().next().and_then(|var| var.get().tape.upgrade());
             let tape = tape.ok_or_else(|| ended(name))?;
             let results = with_open(name, &tape, |tape| {
@@ -273,7 +272,7 @@ impl PyTape {
         PyVar::new(py, var, &self.0)
     }
 
-    /// Ends the recording. What the old state held is dropped outside of the lock.
+    /// Ends the recording.
     fn replace(&self, op: &'static str, next: impl FnOnce(State) -> State) -> Outcome<()> {
         with_state(op, &self.0, |state| {
             let before = std::mem::replace(state, State::Spent("a recording that has ended"));
@@ -456,8 +455,7 @@ pub(crate) fn cross_entropy<'py>(
     if target.is_instance_of::<PyTensor>() {
         return call_loss(py, name, x, target, threads);
     }
-    let is_s32 = Some(ElementType::I64);
-    let target = held(py, name, || exchange::import_for(target, name, "target", is_s32))?;
+    let target = held(py, name, || exchange::import_for(target, name, "target", Some(ElementType::I64)))?;
     call_loss(py, name, x, PyTensor(target).into_pyobject(py)?.as_any(), threads)
 }
 

@@ -9,7 +9,6 @@
 
 use std::array::from_fn;
 use std::borrow::Cow;
-use std::sync::{Mutex, PoisonError};
 
 use super::for_each_chunk;
 use crate::error::Result;
@@ -20,7 +19,7 @@ use crate::layout::dims::Dims;
 use crate::memory::{try_filled, try_with_capacity};
 use crate::simd::vectors::{Vector, VectorLoop, VectorWidth, Width};
 use crate::tensor::any::TensorRef;
-use crate::threads::parallel_for;
+use crate::threads::parallel_each;
 use crate::weights_kind::WeightsKind;
 
 /// About how many pixels are added up in f32 before the sum goes to f64.
@@ -307,15 +306,14 @@ where
     let (across, down) = (c_blocks.div_ceil(side), o_blocks.div_ceil(side));
     let parts = taps / taps_of_task;
     let mut tasks = try_with_capacity(g.op, groups * down * across * parts)?;
-    tasks.resize_with(groups * down * across * parts, || Mutex::new(Vec::new()));
+    tasks.resize_with(groups * down * across * parts, Vec::new);
     for (i, sums) in tiles.chunks_mut(length).enumerate() {
         let (block, part) = (i / parts, i % parts);
         let (group, o_block, c_block) =
             (block / (o_blocks * c_blocks), block / c_blocks % o_blocks, block % c_blocks);
         let x_block = if rows == 1 { o_block } else { c_block };
         let set = (group * down + o_block / side) * across + c_block / side;
-        let task = tasks[set * parts + part].get_mut().unwrap_or_else(PoisonError::into_inner);
-        task.push(Tile {
+        tasks[set * parts + part].push(Tile {
             first_tap: part * taps_of_task,
             x_at: group * x.group + x_block * x.block,
             diff_at: group * diff.group + o_block * diff.block,
@@ -324,10 +322,9 @@ where
             sums,
         });
     }
-    parallel_for(tasks.len(), |i| {
-        let mut task = tasks[i].lock().unwrap_or_else(PoisonError::into_inner);
-        sums::<B>(g, &x, &diff, rows, &mut task);
-        for Tile { used, lanes, sums, .. } in &mut *task {
+    parallel_each(&mut tasks, |_, task| {
+        sums::<B>(g, &x, &diff, rows, task);
+        for Tile { used, lanes, sums, .. } in task {
             // Beyond the channels an infinity times zero would be NaN.
             for (i, row) in sums.chunks_mut(B).enumerate() {
                 row[if i % rows < *used { *lanes } else { 0 }..].fill(0.0);

@@ -20,7 +20,6 @@ mod tiles;
 mod weights;
 
 use std::marker::PhantomData;
-use std::sync::{Mutex, PoisonError};
 
 pub(crate) use self::implementation::Winograd;
 use self::input::InputTransform;
@@ -39,7 +38,7 @@ use crate::error::Result;
 use crate::memory::{try_filled, try_with_capacity};
 use crate::scratchpad::Scratchpad;
 use crate::simd::vectors::{VectorWidth, Width};
-use crate::threads::{SyncPtr, parallel_for, parallel_in_turns, share};
+use crate::threads::{SyncPtr, parallel_each, parallel_in_turns, share};
 
 impl WinogradPlan {
     /// Plain weights as a run reads them. Those that are transformed ahead have the plain ones behind them.
@@ -58,11 +57,10 @@ impl WinogradPlan {
         for unit in &self.units {
             let lengths = unit.parts.iter().map(|part| self.transformed_vectors(unit, part) * block);
             let (own, others) = rest.split_at_mut(lengths.sum());
-            of_units.push(Mutex::new(own));
+            of_units.push(own);
             rest = others;
         }
-        parallel_for(self.units.len(), |i| {
-            let mut own = of_units[i].lock().unwrap_or_else(PoisonError::into_inner);
+        parallel_each(&mut of_units, |i, own| {
             let mut at = 0;
             for part in &self.units[i].parts {
                 let end = at + self.transformed_vectors(&self.units[i], part) * block;
@@ -70,7 +68,6 @@ impl WinogradPlan {
                 at = end;
             }
         });
-        drop(of_units);
         Ok(all)
     }
 
