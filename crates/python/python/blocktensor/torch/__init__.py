@@ -13,5 +13,18 @@ from ._compile import CompiledGraph, compiled_graphs
 from ._eager import EagerTensor
 from ._module import BlockedModule, ModelPlan, load, plan, to_blocked
 from ._swap import swap
+from ._train import TrainedModule, train
 
-__all__ = ["BlockedModule", "CompiledGraph", "EagerTensor", "ModelPlan", "compiled_graphs", "load", "plan", "swap", "to_blocked"]
+__all__ = [
+    "BlockedModule",
+    "CompiledGraph",
+    "EagerTensor",
+    "ModelPlan",
+    "TrainedModule",
+    "compiled_graphs",
+    "load",
+    "plan",
+    "swap",
+    "to_blocked",
+    "train",
+]

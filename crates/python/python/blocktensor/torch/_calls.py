@@ -14,11 +14,12 @@ import torch
 
 from .. import _native
 from .._errors import DTypeMismatch, Error, InvalidArgument, KeyMismatch, ShapeMismatch, UnsupportedDType, UnsupportedOp
-from .._native import Tensor
+from .._native import Tensor, Var
 from . import _core as _core  # fills the table
 from ._compose import masks
 from ._export import FACTORIES, error
-from ._handles import DTYPES, Absent, Handle, as_view, check_alone, described, imported, making, narrowed, overlap, refused, value_of
+from ._handles import ACTIVE, DTYPES, Absent, Handle, as_view, check_alone, described, imported, making, narrowed, overlap, refused, value_of
+from ._recorded_ops import RECORDED
 from ._replay import replayed
 from ._signatures import LISTS, PLAIN_TYPES, TRAINS, Form, as_form, form_of
 from ._told import told_text
@@ -95,8 +96,12 @@ _CHECKS = ("has_torch_function", "has_torch_function_unary", "has_torch_function
 class _Now:
     """A builder that runs each op at once."""
 
-    def __init__(self, name: str, form: "Form", arguments: list[Any], keywords: dict[str, Any]) -> None:
+    def __init__(
+        self, name: str, form: "Form", arguments: list[Any], keywords: dict[str, Any], given: list[Any] | None = None
+    ) -> None:
         self.name = name
+        #: The arguments as the caller passed them; `None` in a call that is a part of another one.
+        self.given = given
         self._form, self._arguments, self._keywords = form, arguments, keywords
         self._results: list[torch.Tensor] | None = None
 
@@ -109,7 +114,8 @@ class _Now:
         given = [_plain(arguments.get(name)) for name in _ARGUMENTS[op]]
         if op == "where":
             given = _alike(given)
-        made: Any = _native.call(op, None, *given)
+        recording = ACTIVE.recording
+        made: Any = _native.call(op, None, *given) if recording is None else recording.run(op, given, self.name)
         return [value_of(t) for t in (made if isinstance(made, (list, tuple)) else [made])]
 
     def _metas(self) -> list[torch.Tensor]:
@@ -146,7 +152,7 @@ def _alike(operands: list[Any]) -> list[Any]:
         return operands
 
     def alike(x: Tensor) -> Tensor:
-        if x.is_blocked or x.size != 1:
+        if x.is_blocked or x.size != 1 or isinstance(x, Var):
             return x
         return _native.call("add_scalar", None, _native.zeros(mask.shape, layout=mask.layout), x.item())
 
@@ -163,6 +169,8 @@ def _value(x: Any) -> Any:
     """An operand as the table takes it."""
     if type(x) in PLAIN_TYPES:
         return x
+    if ACTIVE.recording is not None and isinstance(x, (Handle, torch.Tensor, Tensor)):
+        return ACTIVE.recording.value(x)
     if isinstance(x, Handle):
         return value_of(x.data)
     if isinstance(x, torch.Tensor):
@@ -309,7 +317,7 @@ def _note_views(made: Any, operands: list[Handle]) -> None:
 def _result(name: str, form: Form, arguments: list[Any], keywords: dict[str, Any]) -> Any:
     values = [_value(x) for x in arguments]
     named = {k: _value(x) for k, x in keywords.items()} if keywords else keywords
-    if form.trains and any(name in TRAINS and x is True for (name, _), x in zip(form.positional, values, strict=False)):
+    if form.trains and not _is_recorded(name) and any(name in TRAINS and x is True for (name, _), x in zip(form.positional, values, strict=False)):
         raise Unsupported("training mode; call `model.eval()`, or pass `training=False`")
     if form.has_dtype:
         for x in (*values, *named.values()):
@@ -329,17 +337,23 @@ def _result(name: str, form: Form, arguments: list[Any], keywords: dict[str, Any
             if overload is None:
                 raise Unsupported("no op of blocktensor is for it")
         return replayed(name, overload, values, named, _one)
-    return _tabled(name, form, values, named)
+    return _tabled(name, form, values, named, arguments)
 
 
-def _tabled(name: str, form: Form, values: list[Any], named: dict[str, Any]) -> Any:
+def _is_recorded(name: str) -> bool:
+    """Whether training has an entry of its own for the call."""
+    return ACTIVE.recording is not None and name in RECORDED
+
+
+def _tabled(name: str, form: Form, values: list[Any], named: dict[str, Any], given: list[Any] | None = None) -> Any:
     """What the table makes of a call."""
     if name in _NUMERIC:
         values = _promoted(name, values)
         if name in ("maximum", "minimum"):
             _check_masks(values)
     elif name in _JOINED and isinstance(values[0], list):
-        _check_keys(name, values[0])
+        if ACTIVE.recording is None:
+            _check_keys(name, values[0])
         values = [_widened(values[0]), *values[1:]]
     elif name in _BITWISE:
         _check_masks(values)
@@ -348,11 +362,11 @@ def _tabled(name: str, form: Form, values: list[Any], named: dict[str, Any]) -> 
         if name == "where":
             values = [*values[:1], *_beside_f32(values[1:], any_of=any(isinstance(x, float) for x in values[1:]))]
         _check_masks(values[1:] if name == "where" else values[:1])
-    builder = _Now(name, form, values, named)
+    builder = _Now(name, form, values, named, given)
     if name in _STRICT:
         builder.result_shape()
     try:
-        return TABLE[name](builder, *values, **named)
+        return (RECORDED if _is_recorded(name) else TABLE)[name](builder, *values, **named)
     except TypeError as e:
         if isinstance(e, Error):
             raise
@@ -410,8 +424,13 @@ def _one(overload: Any, values: list[Any], named: dict[str, Any]) -> Any:
 def _promoted(name: str, values: list[Any]) -> list[Any]:
     """Numbers for tensors without axes beside others; f32 for masks beside f32."""
     if isinstance(values[0], Value) and values[0].shape:
-        values = [x.tensor.item() if isinstance(x, Value) and not x.shape and x.tensor.key == "strided" else x for x in values]
+        values = [x.tensor.item() if isinstance(x, Value) and not x.shape and _is_number(x.tensor) else x for x in values]
     return _beside_f32(values, any_of=name in _COMPARISONS)
+
+
+def _is_number(x: Any) -> bool:
+    """Whether a tensor without axes may stand for its number: it has no gradient."""
+    return x.key == "strided" and not isinstance(x, Var)
 
 
 def _beside_f32(values: list[Any], any_of: bool = False) -> list[Any]:

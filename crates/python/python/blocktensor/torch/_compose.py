@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from .._native import Tensor
+from .._native import Tensor, Var
 from ._values import CHOOSES_INTEGERS, ONLY_RESULTS, TABLE, Builder, Unsupported, Value, aten, held
 
 
@@ -24,7 +24,7 @@ def number(argument: str, x: Any) -> Any:
 def filler(x: Value, value: Any) -> Any:
     """What a call fills a tensor with: a number that the tensor holds, or, in a plan, a tensor."""
     if isinstance(value, Value):
-        if not isinstance(value.tensor, Tensor) or value.shape:
+        if not isinstance(value.tensor, Tensor) or isinstance(value.tensor, Var) or value.shape:
             return value
         value = value.tensor.item()
     return held(x, number("value", value))

@@ -18,6 +18,7 @@ from ._calls import call
 from ._export import error
 from ._handles import DTYPES, LAST, Absent, Handle, as_torch, as_view, check_alone, check_autocast, described, imported, refused, shared
 from ._index import indexed
+from ._values import is_per_channel
 
 #: Ops of tensors alone, which need none of the table: the number of their tensors.
 _PLAIN = {
@@ -356,17 +357,12 @@ def _two(name: str, x: EagerTensor, other: Any) -> Any:
         raise other.told()
     else:
         return _two(name, x, torch.as_tensor(other)) if hasattr(other, "__dlpack__") else NotImplemented
-    if data.is_blocked and not right.is_blocked and name in ("add", "mul") and _is_per_channel(right.shape, data.shape):
+    if data.is_blocked and not right.is_blocked and name in ("add", "mul") and is_per_channel(right.shape, data.shape):
         return EagerTensor(_call(f"{name}_channel", None, data, right.reshape([-1])))
     if data.dtype != right.dtype or name in _COMPARISONS:
         wide = {"u8"} if "f32" not in (data.dtype, right.dtype) else {"u8", "s8", "s32"}
         data, right = (one.to_dtype("f32") if one.dtype in wide else one for one in (data, right))
     return EagerTensor(_call(name, None, data, right))
-
-
-def _is_per_channel(shape: tuple[int, ...], of: tuple[int, ...]) -> bool:
-    """Whether a tensor has one value for each channel of another: [C, 1, 1] or [1, C, 1, 1]."""
-    return tuple(shape) in ((of[1], *[1] * (len(of) - 2)), (1, of[1], *[1] * (len(of) - 2)))
 
 
 def _operator(name: str) -> Callable[[EagerTensor, Any], Any]:

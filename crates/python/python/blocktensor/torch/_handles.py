@@ -26,6 +26,15 @@ DTYPES = {
 LAST = threading.local()
 
 
+class _Active(threading.local):
+    """The forward of a trained module that runs on this thread (`_recording.Recording`)."""
+
+    recording: Any = None
+
+
+ACTIVE = _Active()
+
+
 class Handle:
     """What calls read and write: a tensor of this package, and the eager tensors that share its memory."""
 
@@ -34,6 +43,8 @@ class Handle:
     family: "list[weakref.ref[Handle]] | None" = None
     #: The module of a swapped model that made it.
     module: str = ""
+    #: What it is where nothing may write into it: a parameter, an input.
+    owner: str = ""
     #: Functions of PyTorch that are methods.
     OWN: frozenset[str] = frozenset()
 
@@ -58,6 +69,8 @@ def described(x: Any) -> str:
 
 def refused(name: str, target: Any, reason: str, remedy: str | None = None, kind: type[Error] = UnsupportedOp) -> Exception:
     """The error for a call that no kernel is for."""
+    if remedy is None and ACTIVE.recording is not None:
+        remedy = "compute it outside of the trained module"
     if remedy is None:
         remedy = "call it on `x.to_strided().torch()`, and come back with `EagerTensor(y)`"
     return error(kind, f"op `{name}` of PyTorch on {described(target)}: {reason}", remedy, op=name)
@@ -169,6 +182,8 @@ def making(name: str) -> str:
 
 def check_alone(name: str, target: Handle) -> None:
     """Refuses to write where another eager tensor would have to change too."""
+    if target.owner:
+        raise refused(name, target, f"it writes into {target.owner}", f"{making(name)}, or leave `inplace=True` out")
     others = [r() for r in target.family or ()]
     if any(x is not None and x is not target for x in others):
         remedy = f"{making(name)}, or `.clone()` one of them first"

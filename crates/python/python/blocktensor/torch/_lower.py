@@ -41,7 +41,7 @@ _MOVE = set(
 )
 
 #: The dtype of each result of an op, or the argument that it is the dtype of.
-_RESULTS: dict[str, list[str]] = {
+RESULTS: dict[str, list[str]] = {
     schema["name"]: [text.rpartition("[")[2].rstrip("]").removeprefix("as ") for _, text, _ in schema["outputs"]]
     for schema in _native.schemas()
 }
@@ -148,7 +148,7 @@ class Lowering:
         self.origin[node] = self._node
         shapes = self.result_shapes()
         # Only the last op of a call has its shape; those before it are looked at by the table itself.
-        kinds = [_DTYPES.get(kind) or dtypes[kind] for kind in _RESULTS[op]]
+        kinds = [_DTYPES.get(kind) or dtypes[kind] for kind in RESULTS[op]]
         return [
             Value(name, tuple(shapes[i] if i < len(shapes) else ()), dtype=kinds[min(i, len(kinds) - 1)])
             for i, name in enumerate(outputs)

@@ -21,6 +21,7 @@ from ._sharing import SharedNames, limit
 from ._told import told_text
 from ._unwrap import in_training, plain_name, swappable
 from ._values import pair
+from ._weights import CONVOLUTIONS, TRANSPOSED
 
 #: It takes eager tensors too.
 _pad: Any = torch.nn.functional.pad
@@ -110,7 +111,7 @@ class PackedConvolution(torch.nn.Module):
             # Weights that were edited are packed again. They are kept, so that no others can have their address.
             self._packed, self._weights, self._kept = {}, weights, (conv.weight, conv.bias)
         options = dict(stride=conv.stride, padding=conv.padding, dilation=conv.dilation, groups=conv.groups)
-        if isinstance(conv, _TRANSPOSED):
+        if isinstance(conv, TRANSPOSED):
             options["output_padding"] = _output_padding(conv, x, output_size)
         elif conv.padding_mode != "zeros" or isinstance(conv.padding, str):
             # What PyTorch's own module does: pad first.
@@ -135,7 +136,7 @@ class PackedConvolution(torch.nn.Module):
         if x.dtype == conv.weight.dtype or x.dtype not in _PACKED or not conv.weight.is_floating_point():
             # Other dtypes cannot be packed, which is an error there.
             return
-        op = f"{'conv_transpose' if isinstance(conv, _TRANSPOSED) else 'conv'}{conv.weight.ndim - 2}d"
+        op = f"{'conv_transpose' if isinstance(conv, TRANSPOSED) else 'conv'}{conv.weight.ndim - 2}d"
         rule = f"the kernel for key `{x.data.key}` takes {x.data.dtype} beside `x` of {x.data.dtype}"
         text = f"op `{op}`: argument `weights`: got {described(shared(conv.weight))}, but {rule}"
         of_x, of_weights = ("bfloat16", "float") if x.dtype == torch.bfloat16 else ("float", "bfloat16")
@@ -149,7 +150,7 @@ class PackedConvolution(torch.nn.Module):
         if bias is not None and bias.dtype == conv.weight.dtype == torch.bfloat16:
             # Kernels add it in f32.
             bias = bias.float()
-        pack = _native.pack_conv_transpose if isinstance(conv, _TRANSPOSED) else _native.pack_conv
+        pack = _native.pack_conv_transpose if isinstance(conv, TRANSPOSED) else _native.pack_conv
         try:
             return pack(conv.weight.detach().resolve_neg(), None if bias is None else bias.resolve_neg(), like=like, **options)
         except (UnsupportedDType, UnsupportedOp) as e:
@@ -320,19 +321,17 @@ class _Typed:
 
 #: Dtypes of weights that can be packed.
 _PACKED = {torch.float32, torch.bfloat16}
-_TRANSPOSED: Any = (torch.nn.ConvTranspose1d, torch.nn.ConvTranspose2d, torch.nn.ConvTranspose3d)
-_KINDS: Any = (torch.nn.Conv1d, torch.nn.Conv2d, torch.nn.Conv3d, *_TRANSPOSED)
 
 
 def _is_plain_conv(model: torch.nn.Module) -> bool:
     """Whether the module does what PyTorch's own convolution does, and nothing else."""
-    kind: Any = next((kind for kind in _KINDS if isinstance(model, kind)), None)
+    kind: Any = next((kind for kind in CONVOLUTIONS if isinstance(model, kind)), None)
     if kind is None or model._forward_hooks or model._forward_pre_hooks or model._modules:
         return False
     own, set_on_it = type(model), vars(model)
     if "forward" in set_on_it or "_conv_forward" in set_on_it or not isinstance(model._parameters.get("weight"), torch.Tensor):
         return False
-    if isinstance(model, _TRANSPOSED) and model.padding_mode != "zeros":
+    if isinstance(model, TRANSPOSED) and model.padding_mode != "zeros":
         # PyTorch's own refuses it.
         return False
     names = ("forward", "_conv_forward", "_output_padding", "__call__")

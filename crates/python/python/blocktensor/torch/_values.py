@@ -106,3 +106,8 @@ def held(x: Value, number: float) -> float:
 def pair(x: int | Sequence[int], n: int) -> list[int]:
     values = [x] if isinstance(x, int) else list(x)
     return values * n if len(values) == 1 else values
+
+
+def is_per_channel(shape: Sequence[int], of: Sequence[int]) -> bool:
+    """Whether a tensor has one value for each channel of another: [C, 1, 1] or [1, C, 1, 1]."""
+    return tuple(shape) in ((of[1], *[1] * (len(of) - 2)), (1, of[1], *[1] * (len(of) - 2)))

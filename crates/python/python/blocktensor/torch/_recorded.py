@@ -1,0 +1,157 @@
+"""A tensor in the forward of a module that is trained, on which PyTorch's functions work."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from .. import _native
+from .._errors import InvalidArgument, UnsupportedOp
+from .._native import Tensor
+from .._operators import UnsupportedAttribute
+from ._answers import Answers
+from ._handles import ACTIVE, as_view
+from ._index import indexed
+from ._told import error
+from ._weights import Weight
+
+
+def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Runs a function of PyTorch in the forward that runs on this thread."""
+    recording = ACTIVE.recording
+    if recording is None:
+        text = f"op `{getattr(function, '__name__', function)}` of PyTorch: got a value of a forward that has ended"
+        raise error(InvalidArgument, text, "return it from `forward`, which makes a tensor of PyTorch")
+    return recording.call(function, args, kwargs)
+
+
+class RecordedTensor(Answers):
+    """A value of a forward. It is no `torch.Tensor`, and it is of use in its forward alone."""
+
+    __hash__ = object.__hash__
+    __array_priority__ = 1000
+
+    OWN = frozenset("getitem to float double half bfloat16 int long bool cpu size dim numel item tolist".split())
+
+    @property
+    def requires_grad(self) -> bool:  # type: ignore[override]
+        return isinstance(self.data, (_native.Var, Weight))
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    @property
+    def layout(self) -> Any:
+        """PyTorch's: how it lies in memory is no question of the model's."""
+        return torch.strided
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        is_view = isinstance(self.data, Tensor) and self.data.layout.startswith("strides")
+        return memory_format in (None, torch.contiguous_format) and not is_view
+
+    def requires_grad_(self, requires_grad: bool = True) -> "RecordedTensor":
+        if requires_grad != self.requires_grad:
+            raise _refused("requires_grad_", "set it on parameters and inputs, before the forward")
+        return self
+
+    def _no_graph(self, *_: Any, **__: Any) -> Any:
+        raise _refused("backward", "call it on what the module returned")
+
+    backward = register_hook = register_post_accumulate_grad_hook = retain_grad = _no_graph
+
+    @property
+    def grad_fn(self) -> Any:  # type: ignore[override]
+        text = "attribute `grad_fn` of a torch.Tensor: the graph of a trained module is its tape"
+        raise error(UnsupportedAttribute, text, "ask `x.requires_grad`", op="grad_fn")
+
+    @property
+    def T(self) -> Any:
+        return self if self.ndim < 2 else self.permute(*reversed(range(self.ndim)))
+
+    @property
+    def mT(self) -> Any:
+        return self.transpose(-2, -1)
+
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        """Masks become f32. Other dtypes and devices are an `UnsupportedOp`."""
+        given = [*args, kwargs.get("dtype"), kwargs.get("device")]
+        given = [y for x in given for y in ((x.dtype, x.device) if isinstance(x, (torch.Tensor, Answers)) else (x,))]
+        device = next((x for x in given if isinstance(x, (str, torch.device))), "cpu")
+        if torch.device(device).type != "cpu":
+            raise _refused("to", "leave it out: weights and activations are on the CPU")
+        dtype = next((x for x in given if isinstance(x, torch.dtype)), self.dtype)
+        if dtype == self.dtype:
+            return self.clone() if kwargs.get("copy") else self
+        return call(torch.ops.aten._to_copy.default, (self,), {"dtype": dtype})
+
+    def cpu(self) -> "RecordedTensor":
+        return self
+
+    def getitem(self, index: Any) -> "RecordedTensor":
+        """The part that an index names, as a view."""
+        strided = RecordedTensor(ACTIVE.recording.plain("getitem", self.data))
+        return as_view(RecordedTensor(indexed(strided, index)), self)  # type: ignore[return-value]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (call(torch.Tensor.__getitem__, (self, i), {}) for i in range(len(self)))
+
+    def __contains__(self, x: Any) -> bool:
+        raise _refused("in", "call `(tensor == x).any()`")
+
+    def __getattr__(self, name: str) -> Any:
+        found = None if name.startswith("_") else getattr(torch.Tensor, name, None)
+        if found is None:
+            raise AttributeError(f"a value of a trained module has no attribute `{name}`")
+        if callable(found):
+            return lambda *args, **kwargs: call(found, (self, *args), kwargs)
+        text = f"attribute `{name}` of a torch.Tensor: a value of a trained module has none"
+        raise error(UnsupportedAttribute, text, "compute it outside of the module", op=name)
+
+    def __rmul__(self, other: Any) -> Any:
+        return call(torch.Tensor.mul, (self, other), {})
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self.reciprocal() * other
+
+    def __rpow__(self, other: Any) -> Any:
+        return call(torch.pow, (other, self), {})
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return call(torch.matmul, (other, self), {})
+
+    def __pos__(self) -> "RecordedTensor":
+        return self
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return call(func, args, kwargs or {})
+
+    def __repr__(self) -> str:
+        data = self.data
+        told = f"{list(data.shape)} {data.dtype} {data.layout}" if isinstance(data, Tensor) else repr(data)
+        return f"RecordedTensor({told})"
+
+
+def _refused(name: str, remedy: str) -> Exception:
+    text = f"op `{name}` of PyTorch: a value in the forward of a trained module is of its tape, which PyTorch does not see"
+    return error(UnsupportedOp, text, remedy, op=name)
+
+
+def _operator(name: str) -> Callable[..., Any]:
+    def operator(self: RecordedTensor, *others: Any) -> Any:
+        return call(getattr(torch.Tensor, name), (self, *others), {})
+
+    return operator
+
+
+#: Operators of PyTorch's tensors.
+_OPERATORS = (
+    "add radd sub rsub mul truediv pow matmul floordiv rfloordiv mod rmod and rand or ror xor rxor invert lshift rshift neg abs "
+    "eq ne lt le gt ge iadd isub imul itruediv ipow getitem setitem"
+).split()
+for _name in _OPERATORS:
+    setattr(RecordedTensor, f"__{_name}__", _operator(f"__{_name}__"))
+for _name in "float double half bfloat16 int long bool".split():
+    _dtype = getattr(torch, _name)
+    setattr(RecordedTensor, _name, lambda self, memory_format=None, _dtype=_dtype: self.to(_dtype))

@@ -1,0 +1,120 @@
+"""Calls that are other ops where they are recorded: what training changes, and gradients that PyTorch defines in its own way."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ._handles import ACTIVE, shared, value_of
+from ._values import TABLE, Builder, Unsupported, Value
+
+#: As the table: from the name of an aten op to a function that takes the builder, then the call's arguments.
+RECORDED: dict[str, Callable[..., Any]] = {}
+
+
+def recorded(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Adds a function under these names of aten."""
+
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
+        for name in names:
+            RECORDED[name] = function
+        return function
+
+    return add
+
+
+@recorded("batch_norm")
+def batch_norm(
+    b: Any,
+    x: Value,
+    weight: Value | None,
+    bias: Value | None,
+    mean: Value | None,
+    var: Value | None,
+    uses_own: bool,
+    momentum: float,
+    eps: float,
+    cudnn: bool = False,
+) -> Any:
+    """With statistics of the batch. The running ones are written back, into the buffers of the module."""
+    if not uses_own:
+        return TABLE["batch_norm"](b, x, weight, bias, mean, var, uses_own, momentum, eps, cudnn)
+    if b.given is None:
+        raise Unsupported("a batch norm that a part of another call is")
+    kept = b.given[3:5]
+    # Copies: the next forward writes into the buffers, perhaps before this one's backward.
+    before = [shared(x.detach().clone()) for x in kept if x is not None]
+    if len(before) < 2:
+        before = [shared(torch.zeros(x.shape[1])), shared(torch.ones(x.shape[1]))]
+    y, *after = b.ops(
+        "batch_norm_train",
+        3,
+        x=x,
+        running_mean=value_of(before[0]),
+        running_var=value_of(before[1]),
+        weight=weight,
+        bias=bias,
+        momentum=momentum,
+        eps=eps,
+    )
+    for place, new in zip(kept, after, strict=True):
+        if place is not None:
+            ACTIVE.recording.write(place, new.tensor)
+    return y
+
+
+@recorded("instance_norm")
+def instance_norm(b: Builder, x: Value, *rest: Any) -> Any:
+    mean, uses_own = rest[2], rest[4]
+    if uses_own and mean is not None:
+        raise Unsupported("running statistics of an instance norm", "pass `track_running_stats=False`")
+    return TABLE["instance_norm"](b, x, *rest)
+
+
+@recorded("dropout", "feature_dropout")
+def dropout(b: Builder, x: Value, p: float, train: bool) -> Value:
+    """The seed is drawn from PyTorch's generator, the mask by this package: it is another one than PyTorch's."""
+    if not train or p == 0:
+        return x
+    seed = int(torch.empty((), dtype=torch.int64).random_())
+    return b.op(b.name, x=x, p=float(p), seed=seed, training=True)
+
+
+@recorded("detach")
+def detach(b: Builder, x: Value) -> Value:
+    return value_of(ACTIVE.recording.detached(x.tensor))
+
+
+@recorded("hardtanh")
+def hardtanh(b: Builder, x: Value, low: float = -1.0, high: float = 1.0) -> Value:
+    """At its bounds it has no gradient, where `clamp` has."""
+    return b.op("hardtanh", x=x, min=float(low), max=float(high))
+
+
+@recorded("max", "min")
+def extreme(b: Builder, x: Value, dim: Any = None, keepdim: bool = False) -> Any:
+    """Along an axis, the gradient is that of one place, also where several have the value."""
+    if dim is None or isinstance(dim, Value) or not x.shape:
+        return TABLE[b.name](b, x, dim, keepdim)
+    source = x if b.name == "max" else b.op("neg", x=x)
+    index = b.op("argmax", x=source, axis=[dim], keepdim=True)
+    values = b.op("gather", x=x, index=index, axis=dim)
+    if keepdim:
+        return [values, index]
+    return [b.op("squeeze", x=one, axis=dim) for one in (values, index)]
+
+
+@recorded("embedding")
+def embedding(
+    b: Any, weight: Value, indices: Value, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
+) -> Value:
+    """The row of the padding has no gradient."""
+    if scale_grad_by_freq or sparse:
+        raise Unsupported("`scale_grad_by_freq` and `sparse` of an embedding", "leave them out")
+    rows: Value = TABLE["embedding"](b, weight, indices)
+    if padding_idx < 0:
+        return rows
+    ids = b.given[1] if b.given is not None else None
+    if not isinstance(ids, torch.Tensor):
+        raise Unsupported("`padding_idx` for indices that the model computes", "leave it out")
+    return b.op("where", condition=(ids != padding_idx)[..., None], a=rows, b=detach(b, rows))  # type: ignore[no-any-return]

@@ -1,0 +1,295 @@
+"""One forward of a module that is trained: its calls run as ops, on a tape where a gradient is wanted."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from .. import _native
+from .._errors import KeyMismatch, LayoutMismatch, OpaqueLayoutError, UnsupportedOp
+from .._native import Tape, Tensor, Var
+from ._calls import call as call_torch
+from ._handles import ACTIVE, Handle, check_autocast, shared, value_of
+from ._lower import RESULTS
+from ._recorded import RecordedTensor
+from ._told import error, first_line
+from ._values import Value, is_per_channel
+from ._weights import Packing, Weight, block_of
+
+#: The arguments of each op, in order.
+_ARGUMENTS = {schema["name"]: [a["name"] for a in schema["args"]] for schema in _native.schemas()}
+
+#: What an op raises that has no kernel, or no gradient, for blocked operands.
+_ONLY_STRIDED = (UnsupportedOp, KeyMismatch, LayoutMismatch, OpaqueLayoutError)
+
+_FORMATS = {3: "channels_last_1d", 4: "channels_last", 5: "channels_last_3d"}
+_FLOATS = ("f32", "bf16", "f16")
+
+#: Ops whose results are integers: comparisons and indices. They have no gradient in PyTorch either, and end what is recorded.
+_ENDS = {op for op, kinds in RESULTS.items() if kinds and all(kind in ("u8", "s32") for kind in kinds)}
+
+
+class Recording:
+    """What a forward does, and what is left to be done when it has ended."""
+
+    def __init__(self, module: torch.nn.Module, tape: Tape | None, layout: str) -> None:
+        self.module, self.tape, self.layout = module, tape, layout
+        #: Whether calls are recorded now: not under `torch.no_grad()`.
+        self.records = tape is not None
+        #: Each reorder of an activation: the module, what was reordered, and into which layout.
+        self.reorders: list[dict[str, Any]] = []
+        #: Calls that cannot run, or have no gradient: the module, the call, the reason.
+        self.missing: list[tuple[str, str, str]] = []
+        #: Tensors of PyTorch whose memory the tape shares.
+        self.shared: list[torch.Tensor] = []
+        self._before: list[tuple[torch.Tensor, torch.Tensor]] = []
+        self._reordered: dict[tuple[int, str], tuple[Any, Any]] = {}
+        self._paths: dict[int, str] | None = None
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """Makes it the forward of this thread."""
+        if ACTIVE.recording is not None:
+            text = "a trained module in the forward of another one: each has a tape of its own"
+            raise error(UnsupportedOp, text, "train the outer module alone, or call one after the other", op="train")
+        # Buffers that modules themselves count in, such as the batches of a norm.
+        counters = [(x, x.clone()) for x in self.module.buffers() if x.ndim == 0]
+        ACTIVE.recording = self
+        try:
+            yield
+            if self.missing:
+                raise self._told()
+        except BaseException as e:
+            with torch.no_grad():
+                for place, before in reversed(counters + self._before):
+                    place.copy_(before)
+            if self.missing and isinstance(e, Exception) and not getattr(e, "missing", None):
+                # The model's code met zeros in place of results.
+                if isinstance(e, UnsupportedOp):
+                    self._miss(e.op or "", e)
+                raise self._told() from e
+            raise
+        finally:
+            ACTIVE.recording = None
+            self._reordered.clear()
+
+    # Calls of PyTorch.
+
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Runs a function of PyTorch. One that cannot run is noted, and gives zeros, so that all such calls are found."""
+        before = self.records
+        self.records = self.tape is not None and torch.is_grad_enabled()
+        try:
+            if self.tape is not None and not self.records:
+                _check_function()
+            check_autocast(function, args[0] if args else None)
+            return call_torch(function, args, kwargs)
+        except UnsupportedOp as e:
+            if e.missing:
+                # The list of an inner call, at which the search ended.
+                raise
+            self._miss(getattr(function, "__name__", str(function)).strip("_"), e)
+            return self._stand_in(function, args, kwargs, e)
+        finally:
+            self.records = before
+
+    def _miss(self, name: str, e: UnsupportedOp) -> None:
+        self.missing.append((self.path(), name, first_line(str(e))))
+
+    def _stand_in(self, function: Any, args: Any, kwargs: dict[str, Any], e: UnsupportedOp) -> Any:
+        """Zeros of the sizes that PyTorch gives the result. Where it does not tell, the search ends here."""
+
+        def without_elements(x: Any) -> Any:
+            if isinstance(x, Handle):
+                return torch.empty(x.shape, dtype=x.dtype, device="meta")  # type: ignore[attr-defined]
+            return x.to("meta") if isinstance(x, torch.Tensor) else x
+
+        def zeros(x: torch.Tensor) -> RecordedTensor:
+            made = shared(torch.zeros(x.shape, dtype=x.dtype))
+            return RecordedTensor(self.tape.variable(made) if self.tape is not None and x.is_floating_point() else made)
+
+        try:
+            given = pytree.tree_map(without_elements, (args, kwargs), is_leaf=lambda x: isinstance(x, Handle))
+            with torch.no_grad():
+                made = function(*given[0], **given[1])
+            return pytree.tree_map_only(torch.Tensor, zeros, made)
+        except Exception:
+            raise self._told() from e
+
+    def _told(self) -> Exception:
+        """One error for all calls that cannot run."""
+        lines = "\n".join(f"  module `{path}`: {name}: {reason}" for path, name, reason in dict.fromkeys(self.missing))
+        what = "cannot be recorded" if self.tape is not None else "cannot run"
+        text = f"op `train`: {len(set(self.missing))} calls {what}:\n{lines}\n"
+        remedy = "write them in ops that have a gradient, or keep their modules out of what is trained here"
+        made = error(UnsupportedOp, text.rstrip(), remedy, op="train")
+        made.missing = list(dict.fromkeys(self.missing))  # type: ignore[attr-defined]
+        return made
+
+    def path(self) -> str:
+        """The module whose code runs."""
+        if self._paths is None:
+            self._paths = {id(module): path or type(module).__name__ for path, module in self.module.named_modules()}
+        frame: Any = sys._getframe(1)
+        while frame is not None:
+            path = self._paths.get(id(frame.f_locals.get("self")))
+            if path is not None:
+                return path
+            frame = frame.f_back
+        return type(self.module).__name__
+
+    # What the calls read.
+
+    def value(self, x: Any) -> Value:
+        """An operand of a call as the table takes it."""
+        if isinstance(x, Handle):
+            return value_of(x.data)
+        if isinstance(x, torch.Tensor):
+            if x.requires_grad and self.records:
+                text = "an operand that requires a gradient, and is no parameter of the module and none of its inputs"
+                raise error(UnsupportedOp, text, "make it a parameter, pass it as an input, or call `.detach()`", op="train")
+            self.shared.append(x)
+            return value_of(shared(x))
+        # `x.data` of PyTorch has no gradient.
+        return value_of(self.detached(x))
+
+    def detached(self, x: Any) -> Any:
+        """The tensor alone."""
+        x = x.plain() if isinstance(x, Weight) else x
+        return x.tensor if isinstance(x, Var) else x
+
+    def write(self, place: torch.Tensor, new: Any) -> None:
+        """Writes into a buffer of the module. An error of the forward takes it back."""
+        self._before.append((place, place.detach().clone()))
+        # The op that made the new values has read a copy.
+        self.shared = [x for x in self.shared if x is not place]
+        with torch.no_grad():
+            place.copy_(torch.from_dlpack(self.detached(new)))
+
+    # Ops.
+
+    def run(self, op: str, given: list[Any], call: str = "") -> Any:
+        """Runs an op. Convolutions make activations blocked; what has no kernel for blocked tensors makes them strided."""
+        if op == "sqrt" and call != "sqrt":
+            return self._root(given[0])
+        if not self.records or op in _ENDS:
+            given = _mapped(self.detached, given)
+        if op.startswith("conv"):
+            given = self._of_convolution(op, given)
+        given = _mapped(lambda x: x.plain() if isinstance(x, Weight) else x, given)
+        op, given = self._alike(op, given)
+        try:
+            made = _native.call(op, None, *given)
+        except _ONLY_STRIDED:
+            if not any(_is_blocked(x) for x in _leaves(given)):
+                raise
+            made = _native.call(op, None, *_mapped(lambda x: self.plain(op, x), given))
+        return _mapped(self._result, [made])[0]
+
+    def _result(self, x: Any) -> Any:
+        # A comparison or an index has no gradient, and calls that follow none of its own.
+        return x.tensor if isinstance(x, Var) and x.dtype not in _FLOATS else x
+
+    def _root(self, x: Any) -> Any:
+        """A root in a call of several ops, such as a norm: at 0 PyTorch gives these a gradient of 0, and a root one of infinity."""
+        apart = self.run("ne_scalar", [self.detached(x), 0.0]).to_dtype("f32")
+        zero = self.run("add_scalar", [self.run("neg", [apart]), 1.0])
+        return self.run("mul", [self.run("sqrt", [self.run("add", [x, zero])], "sqrt"), apart])
+
+    def _of_convolution(self, op: str, given: list[Any]) -> list[Any]:
+        """The operands of a convolution in the layout of the training."""
+        names = _ARGUMENTS[op]
+        source, weights = names.index("x"), names.index("weights")
+        x = given[source]
+        if x.ndim not in _FORMATS or x.dtype != "f32":
+            return given
+        given = list(given)
+        if self.layout == "nhwc":
+            if not x.is_blocked and x.layout != _FORMATS[x.ndim]:
+                given[source] = self._reorder(op, x, _FORMATS[x.ndim])
+            return given
+        given[source] = x = x if x.is_blocked else self._reorder(op, x, "blocked")
+        packing = Packing(given[names.index("groups")] or 1, "transpose" in op, block_of(x.layout))
+        w = given[weights]
+        given[weights] = w.packed(packing) if isinstance(w, Weight) else w if w.is_blocked else packing.pack(w)
+        return given
+
+    def _alike(self, op: str, given: list[Any]) -> tuple[str, list[Any]]:
+        """Strided operands beside blocked ones of the same sizes are blocked too; one with a number for each channel has an op."""
+        tensors = [x for x in _leaves(given) if isinstance(x, Tensor)]
+        blocked = next((x for x in tensors if x.is_blocked), None)
+        if blocked is None or all(x.is_blocked for x in tensors) or op.startswith("conv"):
+            return op, given
+        if op in ("add", "mul") and len(tensors) == 2:
+            other = next(x for x in tensors if not x.is_blocked)
+            if is_per_channel(other.shape, blocked.shape):
+                return f"{op}_channel", [blocked, _native.call("reshape", None, other, [-1])]
+        layout = blocked.layout
+
+        def alike(x: Any) -> Any:
+            is_other = isinstance(x, Tensor) and not x.is_blocked and x.shape == blocked.shape
+            return self._reorder(op, x, layout) if is_other and x.dtype == blocked.dtype else x
+
+        return op, _mapped(alike, given)
+
+    def plain(self, op: str, x: Any) -> Any:
+        """A tensor that is strided."""
+        x = x.plain() if isinstance(x, Weight) else x
+        x = x if self.records else self.detached(x)
+        return self._reorder(op, x, "contiguous") if _is_blocked(x) else x
+
+    def result(self, x: Any) -> tuple[Any, bool]:
+        """A result of the forward in rows, and whether nothing else reads its memory."""
+        is_alone = _is_blocked(x) and (id(x), "contiguous") not in self._reordered
+        made = self.plain("output", x)
+        return (made, is_alone) if made.layout == "contiguous" else (made.contiguous(), True)
+
+    def _reorder(self, op: str, x: Any, to: str) -> Any:
+        """Reorders a tensor once, however many calls want it."""
+        known = self._reordered.get((id(x), to))
+        if known is not None:
+            return known[1]
+        if to == "contiguous" or to in _FORMATS.values():
+            made = x.to_strided(to)
+        else:
+            made = x.to_blocked(None if to == "blocked" else to)
+        self._reordered[id(x), to] = x, made
+        told = {"module": self.path(), "op": op, "from": x.layout, "to": made.layout, "shape": tuple(x.shape)}
+        self.reorders.append({**told, "bytes": x.size * 4})
+        return made
+
+
+def _is_blocked(x: Any) -> bool:
+    return isinstance(x, Tensor) and x.is_blocked
+
+
+def _mapped(function: Callable[[Any], Any], given: Any) -> list[Any]:
+    return [[function(x) for x in one] if isinstance(one, (list, tuple)) else function(one) for one in given]
+
+
+def _leaves(given: list[Any]) -> list[Any]:
+    return [x for one in given for x in (one if isinstance(one, (list, tuple)) else [one])]
+
+
+def _forwards() -> set[Any]:
+    """The code of `forward` of all functions with a gradient of their own."""
+    found, classes = set(), [torch.autograd.Function]
+    while classes:
+        one = classes.pop()
+        classes += one.__subclasses__()
+        found.add(getattr(one.forward, "__code__", None))
+    return found - {torch.autograd.Function.forward.__code__}
+
+
+def _check_function() -> None:
+    """Refuses a function with a gradient of its own (`torch.autograd.Function`), whose forward runs without gradients."""
+    forwards = _forwards()
+    frame: Any = sys._getframe(2)
+    while frame is not None:
+        if frame.f_code in forwards:
+            text = "a `torch.autograd.Function` of the model's own, whose gradient PyTorch computes"
+            raise error(UnsupportedOp, text, "write it in PyTorch's functions", op="train")
+        frame = frame.f_back

@@ -1,0 +1,333 @@
+"""Modules that are trained: PyTorch sees inputs, outputs and their gradients, the tape of `blocktensor.grad` the rest."""
+
+import threading
+from typing import Any
+
+import torch
+from torch._C._functorch import is_functorch_wrapped_tensor
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.nn.modules import module as torch_modules
+from torch.utils import _pytree as pytree
+
+from .. import _native
+from .._errors import Aliasing, DTypeMismatch, InvalidArgument, UnsupportedOp
+from .._native import AdamW, Gradients, SGD, Tensor, Var
+from ._beside import check_compiled
+from ._handles import as_torch, overlap, shared
+from ._inputs import check_traced, elsewhere, is_dual
+from ._kept import Owned, Parameters
+from ._options import check_module
+from ._recorded import RecordedTensor
+from ._recording import Recording
+from ._told import error, told_text
+from ._unwrap import unwrapped
+from ._weights import native_block
+
+_LAYOUTS = ("blocked", "nhwc")
+_WEIGHTS = ("blocktensor", "torch")
+
+
+def train(
+    model: torch.nn.Module,
+    optimizer: "SGD | AdamW | None" = None,
+    *,
+    layout: str = "blocked",
+    weights: str = "blocktensor",
+) -> "TrainedModule":
+    """The model as a module that is trained: `net(x)`, `loss.backward()`, `net.step()`.
+
+    `weights="blocktensor"`: the module owns copies of the weights, packed here, and `net.step()` moves them by `optimizer`, which is a
+    `blocktensor.grad.SGD` or `AdamW`. The model itself stays as it is; `model.load_state_dict(net.state_dict())` takes the weights back.
+    `weights="torch"`: the model's own parameters are used and get their `grad`, for an optimiser of PyTorch. Convolutions pack them in
+    every forward, which the ledger shows.
+    `layout` is "blocked", or "nhwc": channels last.
+    """
+    check_module(model, "train")
+    for name, given, known in (("layout", layout, _LAYOUTS), ("weights", weights, _WEIGHTS)):
+        if given not in known:
+            text = f"op `train`: argument `{name}`: got {given!r}, but it is one of {', '.join(map(repr, known))}"
+            raise error(InvalidArgument, text, "pass one of them", op="train")
+    if optimizer is not None and not isinstance(optimizer, (SGD, AdamW)):
+        text = f"op `train`: argument `optimizer`: got {type(optimizer).__name__}, but it is a `blocktensor.grad.SGD` or `AdamW`"
+        raise error(InvalidArgument, text, 'pass one, or `weights="torch"` for an optimiser of PyTorch', op="train")
+    if optimizer is not None and weights == "torch":
+        text = 'op `train`: argument `optimizer`: got one beside `weights="torch"`, but weights of PyTorch are moved by its optimisers'
+        raise error(InvalidArgument, text, "leave it out, and pass `net.parameters()` to one of `torch.optim`", op="train")
+    model = unwrapped(model)
+    if layout == "blocked":
+        # Found by a reorder, once in a process: not in a forward that may have none.
+        native_block()
+    return TrainedModule(Owned(model, layout) if weights == "blocktensor" else Parameters(model, layout), optimizer, layout)
+
+
+class TrainedModule(torch.nn.Module):
+    """A model that is trained by this package. `state_dict` has PyTorch's names and plain weights."""
+
+    kept: Owned | Parameters
+    #: What moves the weights. Its `lr` may be set between steps.
+    optimizer: "SGD | AdamW | None"
+    layout: str
+    #: The reorders of activations in the last forward: module, op, layouts, sizes, bytes.
+    reorders: list[dict[str, Any]]
+    _lock: threading.Lock
+
+    def __init__(self, kept: Owned | Parameters, optimizer: "SGD | AdamW | None", layout: str) -> None:
+        super().__init__()
+        own: dict[str, Any] = self.__dict__
+        own["kept"], own["optimizer"], own["layout"] = kept, optimizer, layout
+        own["_lock"] = threading.Lock()
+        own["reorders"] = []
+        own.update(kept.dictionaries())
+        self.training = kept.module.training
+
+    # What PyTorch's modules have.
+
+    def train(self, mode: bool = True) -> "TrainedModule":
+        self.kept.module.train(mode)
+        self.training = mode
+        return self
+
+    def requires_grad_(self, requires_grad: bool = True) -> "TrainedModule":
+        self.kept.module.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forgets the gradients, which `backward` adds to."""
+        self.kept.zero_grad(set_to_none)
+
+    def _apply(self, fn: Any, recurse: bool = True) -> "TrainedModule":
+        self.kept.apply(super()._apply, fn, recurse)
+        return self
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        self.kept.save(destination, prefix, keep_vars)
+
+    def _load_from_state_dict(  # type: ignore[override]
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: Any,
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        self.kept.load(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        text = "op `train`: a trained module is not copied: its optimiser is not"
+        remedy = "keep `net.state_dict()` and `net.optimizer.state_dict()`, and make another module of the model"
+        raise error(UnsupportedOp, text, remedy, op="copy")
+
+    def extra_repr(self) -> str:
+        return f"{type(self.kept.module).__name__}, layout={self.layout!r}, weights={self.kept.name!r}"
+
+    # Training.
+
+    def step(self) -> None:
+        """Moves the weights by the optimiser. The gradients stay until `zero_grad`, as in PyTorch."""
+        self.kept.step(self.optimizer)
+
+    def gradients(self) -> dict[str, torch.Tensor | None]:
+        """Copies of the weights' gradients, by PyTorch's names; `None` where there is none."""
+        return self.kept.gradients()
+
+    def forward(self, *args: Any, **named: Any) -> Any:
+        """Runs the model. Where PyTorch records gradients, the results require one."""
+        if torch.compiler.is_compiling():
+            check_compiled()
+        if torch._C._is_tracing() or torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.PROXY) is not None:
+            check_traced()
+        if not self._lock.acquire(blocking=False):
+            text = "op `train`: the module runs on another thread, or inside of its own forward"
+            raise error(InvalidArgument, text, "make one for each thread", op="train")
+        try:
+            return self._forward(args, named)
+        finally:
+            self._lock.release()
+
+    def _forward(self, args: Any, named: Any) -> Any:
+        if torch.is_autocast_enabled("cpu"):
+            text = f"op `train`: `torch.autocast` to {torch.get_autocast_dtype('cpu')} is on, and modules are trained in torch.float32"
+            raise error(UnsupportedOp, text, "call the module outside of it", op="train")
+        _check_hooks(self.kept.module)
+        leaves, structure = pytree.tree_flatten((args, named))
+        inputs = [x for x in leaves if isinstance(x, torch.Tensor)]
+        for x in inputs:
+            _check_input(x)
+        # Each once: PyTorch adds up what it is told for each.
+        told = list({id(x): x for x in (*inputs, *self.kept.anchors())}.values())
+        wants = torch.is_grad_enabled() and any(x.requires_grad for x in told)
+        tape = _native.record_gradients() if wants else None
+        recording = Recording(self.kept.module, tape, self.layout)
+        run = _Run(recording, self.kept)
+        with recording.active(), self.kept.installed(recording) as variables:
+            run.variables = variables
+            leaves = [run.input(x) if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in leaves]
+            args, named = pytree.tree_unflatten(leaves, structure)
+            made = self.kept.module(*args, **named)
+            results, spec = pytree.tree_flatten(made)
+            results = [run.output(x) if isinstance(x, RecordedTensor) else x for x in results]
+        self.__dict__["reorders"] = recording.reorders
+        results = run.attached(told, results)
+        return pytree.tree_unflatten(results, spec)
+
+
+class _Run:
+    """What one forward took and made."""
+
+    def __init__(self, recording: Recording, kept: Owned | Parameters) -> None:
+        self.recording, self.kept = recording, kept
+        #: The variables of the weights, by name.
+        self.variables: dict[Any, Any] = {}
+        #: The tensors that PyTorch was told of, in order.
+        self.told: list[torch.Tensor] = []
+        #: The value of each input, by the id of the tensor, which `recording.shared` keeps.
+        self._inputs: dict[int, RecordedTensor] = {}
+        #: Results that require a gradient, and their values on the tape.
+        self._outputs: dict[int, tuple[torch.Tensor, Any]] = {}
+        self._made: dict[int, tuple[RecordedTensor, torch.Tensor]] = {}
+        self.is_spent = False
+
+    def input(self, x: torch.Tensor) -> RecordedTensor:
+        if id(x) not in self._inputs:
+            tape, data = self.recording.tape, shared(x.resolve_neg())
+            self.recording.shared.append(x)
+            made = RecordedTensor(tape.variable(data) if tape is not None and x.requires_grad else data)
+            made.owner = "an input"
+            self._inputs[id(x)] = made
+        return self._inputs[id(x)]
+
+    def output(self, x: RecordedTensor) -> torch.Tensor:
+        """A result as a tensor of PyTorch's, in rows."""
+        if id(x) in self._made:
+            return self._made[id(x)][1]
+        data, is_alone = self.recording.result(x.data)
+        made = as_torch(data.tensor if isinstance(data, Var) else data)
+        if data.dtype in _DTYPES:
+            made = made.to(_DTYPES[data.dtype])
+        elif not is_alone:
+            # Else a write into the result would change what the tape keeps, or an input.
+            made = made.clone()
+        if isinstance(data, Var):
+            self._outputs[id(made)] = made, data
+        self._made[id(x)] = x, made
+        return made
+
+    def attached(self, told: list[torch.Tensor], results: list[Any]) -> list[Any]:
+        """The results, with the gradient of the tape."""
+        if not self._outputs:
+            return results
+        self.told = told
+        outputs = list(self._outputs.values())
+        made: Any = _Tape.apply(self, [x for x, _ in outputs], *told)
+        self._values = [value for _, value in outputs]
+        place = {id(x): i for i, (x, _) in enumerate(outputs)}
+        return [made[place[id(x)]] if id(x) in place else x for x in results]
+
+    def backward(self, diffs: tuple[torch.Tensor | None, ...]) -> Gradients | None:
+        """The gradients of the variables."""
+        tape = self.recording.tape
+        assert tape is not None
+        given = [(v, shared(_rows(d))) for v, d in zip(self._values, diffs, strict=True) if d is not None]
+        self.is_spent = True
+        if not given:
+            return None
+        if len(given) == 1:
+            return tape.backward(*given[0])
+        parts = [_native.call("sum", None, _native.call("mul", None, value, diff), None, None) for value, diff in given]
+        loss: Any = parts[0]
+        for part in parts[1:]:
+            loss = _native.call("add", None, loss, part)
+        return tape.backward(loss)
+
+    def gradient_of(self, x: torch.Tensor, gradients: Gradients) -> Tensor | None:
+        made = self._inputs.get(id(x))
+        return gradients.get(made.data) if made is not None and isinstance(made.data, Var) else None
+
+
+def _rows(x: torch.Tensor) -> torch.Tensor:
+    """A copy: gradients may share its memory, and outlive it."""
+    return x.detach().clone(memory_format=torch.contiguous_format)
+
+
+#: What masks and indices are here, and in PyTorch.
+_DTYPES = {"u8": torch.bool, "s32": torch.int64}
+
+
+class _Tape(torch.autograd.Function):
+    """The forward has run already: this ties its results to the inputs."""
+
+    @staticmethod
+    def forward(ctx: Any, run: _Run, outputs: list[torch.Tensor], *tensors: torch.Tensor) -> Any:
+        ctx.set_materialize_grads(False)
+        ctx.run = run
+        # PyTorch looks whether these were written into when `backward` asks for them.
+        ctx.save_for_backward(*run.recording.shared)
+        return tuple(outputs)
+
+    @staticmethod
+    def backward(ctx: Any, *diffs: torch.Tensor | None) -> Any:
+        run: _Run = ctx.run
+        if torch.is_grad_enabled():
+            text = "op `backward`: `create_graph=True` asks for gradients of gradients, and a tape has none"
+            raise error(UnsupportedOp, text, "leave it out, or train the model in PyTorch", op="backward")
+        if run.is_spent:
+            text = "op `backward`: a trained module runs back once for each forward, with `retain_graph=True` too"
+            raise error(InvalidArgument, text, "call the module again, or add the losses before `backward`", op="backward")
+        try:
+            _ = ctx.saved_tensors
+        except RuntimeError as e:
+            text = f"op `backward`: a tensor that the forward read was written into since: {told_text(e)}"
+            raise error(Aliasing, text, "write into it after `backward`", op="backward") from e
+        gradients = run.backward(diffs)
+        results: list[torch.Tensor | None] = [None] * len(run.told)
+        if gradients is not None:
+            run.kept.receive(run.variables, gradients)
+            results = _apart([run.kept.gradient_of(run, x, gradients) for x in run.told])
+        ctx.run = _Spent()
+        return (None, None, *results)
+
+
+class _Spent:
+    """What is left of a forward after its `backward`."""
+
+    is_spent = True
+
+
+def _apart(gradients: list[Tensor | None]) -> list[torch.Tensor | None]:
+    """Gradients as tensors of PyTorch, which writes into them: no two share memory."""
+    made: list[torch.Tensor | None] = []
+    for i, x in enumerate(gradients):
+        if x is None:
+            made.append(None)
+        else:
+            is_shared = any(y is not None and overlap(x, y) for y in gradients[:i])
+            made.append(as_torch(x).clone() if is_shared else as_torch(x))
+    return made
+
+
+def _check_input(x: torch.Tensor) -> None:
+    """Refuses what the tape cannot take. Integers and masks stay PyTorch's."""
+    text = "op `train`: argument `input`: got"
+    if isinstance(x, FakeTensor) or is_functorch_wrapped_tensor(x):
+        raise error(UnsupportedOp, f"{text} a stand-in of a trace or of `torch.func`", "call the module on tensors", op="train")
+    found = elsewhere(x)
+    if found is not None:
+        raise error(InvalidArgument, f"{text} {found[0]}, but inputs are dense tensors on the CPU", found[1], op="train")
+    if is_dual(x):
+        raise error(UnsupportedOp, f"{text} a tensor with a tangent (`torch.autograd.forward_ad`)", "use the model itself", op="train")
+    if (x.is_floating_point() or x.is_complex()) and x.dtype != torch.float32:
+        raise error(DTypeMismatch, f"{text} {x.dtype}, but floating-point inputs are torch.float32", "pass `x.float()`", op="train")
+
+
+def _check_hooks(module: torch.nn.Module) -> None:
+    """Refuses hooks that PyTorch's own graph would call."""
+    everywhere = torch_modules._global_backward_hooks or torch_modules._global_backward_pre_hooks  # type: ignore[attr-defined]
+    for path, one in module.named_modules():
+        if isinstance(one, torch.jit.ScriptModule):
+            text = f"op `train`: module `{path}` is compiled by TorchScript, whose code cannot be recorded"
+            raise error(UnsupportedOp, text, "pass the module that was scripted or traced", op="train")
+        if everywhere or one._backward_hooks or one._backward_pre_hooks:
+            text = f"op `train`: module `{path or type(one).__name__}` has a backward hook, and only PyTorch's graph calls those"
+            raise error(UnsupportedOp, text, "remove it, or hook the output of the trained module", op="train")

@@ -1,0 +1,269 @@
+"""What calls of a model do while it is trained: statistics, dropout, gradients where PyTorch defines them in its own way."""
+
+import copy
+
+import blocktensor as bt
+import blocktensor.torch as btt
+import pytest
+import torch
+from models import One
+from torch import nn
+from torch.nn import functional as F
+from training import KINDS, close
+
+X = torch.randn(4, 8, 6, 6, generator=torch.Generator().manual_seed(3))
+
+
+def gradients(function, x, *, layout="blocked", **attributes):
+    """The result and the gradients of input and parameters, here and in PyTorch."""
+    found = []
+    for is_net in (True, False):
+        model = One(function, **copy.deepcopy(attributes)).train()
+        net = btt.train(model, layout=layout) if is_net else model
+        z = x.clone().requires_grad_()
+        y = net(z)
+        (y * torch.linspace(-1, 2, y.numel()).reshape(y.shape)).sum().backward()
+        grads = net.gradients() if is_net else {name: p.grad for name, p in model.named_parameters()}
+        found.append((y.detach(), z.grad, grads))
+    return found
+
+
+def alike(function, x=X, **attributes):
+    (y, dx, grads), (wanted, dz, others) = gradients(function, x, **attributes)
+    close(y, wanted, 1e-4, 1e-5)
+    close(dx, dz, 1e-3, 1e-5)
+    assert list(grads) == list(others)
+    for name, g in others.items():
+        close(grads[name], g, 1e-3, 2e-5)
+
+
+CALLS = {
+    "element-wise": lambda s, x: F.gelu(x) * torch.sigmoid(x) + x.abs().sqrt().exp() - 2 / (x * x + 1) + 2**x,
+    "in place": lambda s, x: F.relu_((x + 0).mul_(2).add_(x)),
+    "masks": lambda s, x: torch.where(x > 0.5, x * 3, x) * (x < 1) + x.masked_fill(x.abs() > 1, 2.0),
+    "views": lambda s, x: x[:, 2:5].permute(0, 2, 3, 1).reshape(4, -1) @ x[0, :, :3, 1:].flatten()[:108][:, None],
+    "reduce": lambda s, x: x.mean((2, 3)) + x.amax((2, 3)) + x.var((2, 3)) + x.std((2, 3)) + x.sum((2, 3)),
+    "softmax": lambda s, x: F.log_softmax(x, 1) + x.softmax(-1),
+    "pools": lambda s, x: F.adaptive_max_pool2d(x, 2) + F.max_pool2d(x, 3) * F.avg_pool2d(x, 3),
+    "resample": lambda s, x: F.interpolate(x, scale_factor=2, mode="bilinear") + F.interpolate(x, scale_factor=2, mode="nearest"),
+    "cat": lambda s, x: torch.cat([x[:, :4] * 2, x], 1).chunk(3, 1)[1],
+    "norms": lambda s, x: F.layer_norm(F.group_norm(x, 2) + F.instance_norm(x), [6]),
+    "clamp": lambda s, x: x.clamp(-0.5, 0.5) + F.hardtanh(x, -0.3, 0.4),
+    "detach": lambda s, x: x * x.detach() + (x.round() - x).detach() + x,
+    "no_grad": lambda s, x: x * _without(x),
+    "attention": lambda s, x: F.scaled_dot_product_attention(x, x * 2, x + 1),
+    "pad": lambda s, x: F.pad(x, (1, 1, 2, 0)) + F.pad(x, (1, 1, 1, 1), mode="reflect")[:, :, :8],
+}
+
+
+def _without(x):
+    with torch.no_grad():
+        return x.exp() + 1
+
+
+@pytest.mark.parametrize("layout", ["blocked", "nhwc"])
+@pytest.mark.parametrize("name", CALLS)
+def test_gradients_of_calls(name, layout):
+    torch.manual_seed(2)
+    # Behind a convolution, so that the calls find a blocked tensor.
+    conv = nn.Conv2d(8, 8, 1)
+    alike(lambda s, x: CALLS[name](s, s.conv(x)), conv=conv, layout=layout)
+
+
+@pytest.mark.parametrize("layout", ["blocked", "nhwc"])
+def test_parameters_of_all_kinds(layout):
+    torch.manual_seed(4)
+
+    def call(s, x):
+        x = s.prelu(F.conv2d(x * s.scale, s.kernel, s.bias, padding=1))
+        return x * s.gamma[:, None, None] + s.gamma.view(1, -1, 1, 1) + s.conv1(x.flatten(2)).reshape(x.shape)
+
+    alike(
+        call,
+        layout=layout,
+        scale=nn.Parameter(torch.tensor(1.5)),
+        kernel=nn.Parameter(torch.randn(8, 8, 3, 3) / 8),
+        bias=nn.Parameter(torch.randn(8)),
+        gamma=nn.Parameter(torch.rand(8)),
+        prelu=nn.PReLU(8),
+        conv1=nn.Conv1d(8, 8, 3, padding=1),
+    )
+
+
+@pytest.mark.parametrize("layout", ["blocked", "nhwc"])
+def test_frozen_and_shared_parameters(layout):
+    torch.manual_seed(5)
+    conv = nn.Conv2d(8, 8, 3, padding=1)
+    conv.bias.requires_grad_(False)
+    other = nn.Conv2d(8, 8, 3, padding=1)
+    other.weight = conv.weight
+    alike(lambda s, x: s.other(s.conv(x)), conv=conv, other=other, layout=layout)
+    net = btt.train(nn.Sequential(conv, other), bt.grad.SGD(0.1), layout=layout)
+    assert list(net.state_dict()) == ["0.weight", "0.bias", "1.weight", "1.bias"]
+    net(X).sum().backward()
+    net.step()
+    state = net.state_dict()
+    close(state["0.weight"], state["1.weight"], 0, 0)
+    close(state["0.bias"], conv.bias.detach(), 0, 0)
+    assert net.gradients()["0.bias"] is None
+
+
+# Gradients at places where several are possible.
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda s, x: x.relu().max(1)[0],
+        lambda s, x: x.min(2, keepdim=True).values,
+        lambda s, x: x.relu().max() + x,
+        lambda s, x: F.hardtanh(x, 0.0, 1.0) + F.relu6(x),
+        lambda s, x: x.clamp(0.0, 1.0) + x.clamp_min(1.0),
+        lambda s, x: x.norm(dim=1) + torch.linalg.vector_norm(x, 1, dim=1),
+        lambda s, x: F.normalize(x, dim=1),
+        lambda s, x: (x * 0 + 3).std(1),
+        lambda s, x: torch.maximum(x, x.relu()) + x.abs(),
+    ],
+)
+def test_gradients_at_ties_and_bounds(call):
+    x = torch.tensor([-1.0, 0.0, 1.0, 0.0, 1.0, 2.0]).repeat(2, 8, 1, 1)
+    x[:, :, :, 3:4] = 0
+    alike(call, x)
+
+
+# Statistics.
+
+
+@pytest.mark.parametrize(("weights", "layout"), KINDS)
+@pytest.mark.parametrize("options", [{}, {"momentum": 0.3}, {"momentum": None}, {"track_running_stats": False}, {"affine": False}])
+def test_statistics_of_norms(options, weights, layout):
+    model = nn.Sequential(nn.Conv2d(8, 6, 1), nn.BatchNorm2d(6, **options)).train()
+    other = copy.deepcopy(model)
+    net = btt.train(model, weights=weights, layout=layout)
+    for i in range(3):
+        close(net(X * (i + 1)), other(X * (i + 1)))
+    with torch.no_grad():
+        close(net(X), other(X))
+    for name, x in other.state_dict().items():
+        close(net.state_dict()[name], x)
+    net.eval()
+    other.eval()
+    y, z = net(X), other(X)
+    close(y, z)
+    for one in (y, z):
+        (one * X[:, :6]).sum().backward()
+    for name, p in other.named_parameters():
+        close(net.gradients()[name], p.grad, 1e-3, 1e-4)
+    assert net.train().training
+
+
+def test_two_forwards_before_one_backward():
+    model = nn.Sequential(nn.Conv2d(8, 6, 1), nn.BatchNorm2d(6))
+    other = copy.deepcopy(model)
+    net = btt.train(model)
+    for one in (net, other):
+        (one(X) * one(X + 1)).sum().backward()
+    for name, p in other.named_parameters():
+        close(net.gradients()[name], p.grad, 1e-3, 1e-4)
+
+
+# Dropout.
+
+
+@pytest.mark.parametrize("layout", ["blocked", "nhwc"])
+@pytest.mark.parametrize("kind", [nn.Dropout, nn.Dropout2d])
+def test_dropout(kind, layout):
+    net = btt.train(nn.Sequential(nn.Conv2d(8, 8, 1), kind(0.5)), layout=layout)
+    x = X.clone().requires_grad_()
+    torch.manual_seed(11)
+    y = net(x)
+    torch.manual_seed(11)
+    close(net(X), y.detach(), 0, 0)
+    assert not torch.equal(net(X), y)
+    assert 0.2 < (y == 0).float().mean() < 0.8
+    net.eval()
+    kept = y != 0
+    plain = net(X).detach()
+    close(y[kept], plain[kept] * 2)
+    # The gradient has the mask of its forward.
+    y.backward(torch.ones_like(y))
+    bias = net.gradients()["0.bias"]
+    close(bias, (kept * 2.0).sum((0, 2, 3)))
+    assert x.grad.abs().sum() > 0
+
+
+# Inputs and results.
+
+
+def test_results_of_several_tensors():
+    class Heads(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv = nn.Conv2d(8, 8, 3)
+
+        def forward(self, x, other=None, scale=1):
+            y = self.conv(x) * scale
+            return {"y": y, "sum": [y.sum((2, 3)), other], "mask": y > 0, "same": y}
+
+    torch.manual_seed(6)
+    model = Heads()
+    found = []
+    for net in (btt.train(copy.deepcopy(model)), model):
+        x = X.clone().requires_grad_()
+        made = net(x, scale=2)
+        assert list(made) == ["y", "sum", "mask", "same"] and made["sum"][1] is None
+        assert made["mask"].dtype == torch.bool and not made["mask"].requires_grad
+        assert made["same"] is made["y"]
+        (made["y"].square().sum() + made["sum"][0].sum() * 3).backward()
+        found.append((made["y"].detach(), x.grad))
+        x.grad = None
+        # One of the results alone.
+        net(x)["sum"][0].sum().backward()
+        found[-1] += (x.grad,)
+    for got, wanted in zip(*found, strict=True):
+        close(got, wanted)
+
+
+def test_sizes_may_change():
+    model = nn.Sequential(nn.Conv2d(8, 4, 3), nn.ReLU())
+    net = btt.train(model)
+    for shape in [(1, 8, 5, 5), (3, 8, 7, 4)]:
+        x = torch.randn(shape)
+        close(net(x), model(x))
+
+
+@pytest.mark.parametrize("options", [{}, {"padding_idx": 2}])
+def test_integers_are_inputs_too(options):
+    model = nn.Sequential(nn.Embedding(10, 8, **options), nn.Linear(8, 3))
+    other = copy.deepcopy(model)
+    net = btt.train(model)
+    ids = torch.tensor([[1, 2, 2], [9, 0, 1]])
+    for one in (net, other):
+        one(ids).square().sum().backward()
+    for name, p in other.named_parameters():
+        close(net.gradients()[name], p.grad)
+
+
+def test_a_write_into_a_result_changes_nothing_else():
+    net, x = btt.train(nn.Linear(4, 4)), torch.randn(2, 4)
+    y = net(x)
+    wanted = y.detach().clone()
+    with torch.no_grad():
+        y.zero_()
+    close(net(x), wanted)
+    for z in (btt.train(One(lambda s, x: x))(x), btt.train(One(lambda s, x: x[:1]))(x)):
+        z.zero_()
+        assert x.abs().sum() > 0
+
+
+def test_hooks_of_modules_and_parameters_of_pytorch_run():
+    seen = []
+    model = nn.Sequential(nn.Conv2d(8, 4, 1), nn.ReLU())
+    model[0].register_forward_hook(lambda module, args, result: seen.append(result.shape))
+    model[0].weight.register_hook(lambda g: seen.append(g.shape))
+    net = btt.train(model, weights="torch")
+    net(X).sum().backward()
+    assert seen == [(4, 4, 6, 6), (4, 8, 1, 1)]
+    assert list(net.named_parameters()) == list(model.named_parameters())
+    net.eval()
+    assert not model.training and not model[1].training
