@@ -131,6 +131,29 @@ def test_gradients_at_ties_and_bounds(call):
     alike(call, x)
 
 
+class Classifier(nn.Module):
+    """What it makes a view of is gone when it is written into."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.relu = nn.Conv2d(8, 8, 3), nn.ReLU(inplace=True)
+
+    def forward(self, x):
+        x = self.conv(x)
+        x = torch.flatten(x, 1)
+        return self.relu(x)
+
+
+@pytest.mark.parametrize("layout", ["blocked", "nhwc"])
+def test_a_view_that_is_written_into(layout):
+    torch.manual_seed(8)
+    alike(lambda s, x: s.model(x), model=Classifier(), layout=layout)
+    # Here the result would change, and PyTorch takes it back in `backward`.
+    net = btt.train(One(lambda s, x: (y := s.conv(x), y.flatten(1).mul_(2), y)[2], conv=nn.Conv2d(8, 8, 3)).train(), layout=layout)
+    with pytest.raises(bt.UnsupportedOp, match="is a view of"):
+        net(X)
+
+
 # Statistics.
 
 

@@ -135,7 +135,8 @@ class Recording:
             self._paths = {id(module): path or type(module).__name__ for path, module in self.module.named_modules()}
         frame: Any = sys._getframe(1)
         while frame is not None:
-            path = self._paths.get(id(frame.f_locals.get("self")))
+            # Of other frames the variables would be kept alive by being read.
+            path = self._paths.get(id(frame.f_locals["self"])) if frame.f_code is _CALL else None
             if path is not None:
                 return path
             frame = frame.f_back
@@ -272,6 +273,10 @@ def _mapped(function: Callable[[Any], Any], given: Any) -> list[Any]:
 
 def _leaves(given: list[Any]) -> list[Any]:
     return [x for one in given for x in (one if isinstance(one, (list, tuple)) else [one])]
+
+
+#: The code that calls a module's forward.
+_CALL = torch.nn.Module._wrapped_call_impl.__code__
 
 
 def _forwards() -> set[Any]:
