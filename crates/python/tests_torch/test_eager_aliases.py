@@ -109,6 +109,6 @@ def test_data_that_is_set_is_a_tensor_of_this_package():
 def test_gradients_are_refused_as_attributes_too():
     eager = btt.EagerTensor(torch.ones(2))
     eager.requires_grad = False
-    with pytest.raises(bt.UnsupportedOp, match="gradients; this package is for inference; train the model in PyTorch"):
+    with pytest.raises(bt.UnsupportedOp, match="gradients; eager tensors are for inference; train the model with `blocktensor.torch.train`"):
         eager.requires_grad = True
     assert not eager.requires_grad

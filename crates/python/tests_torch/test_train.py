@@ -168,3 +168,14 @@ def test_every_reorder_is_in_the_ledger(weights):
 class Residual16(nn.Sequential):
     def __init__(self):
         super().__init__(nn.Conv2d(16, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU())
+
+
+@pytest.mark.parametrize(("weights", "layout"), KINDS)
+@pytest.mark.parametrize("most", [0.01, 1e3])
+def test_gradients_are_clipped(weights, layout, most):
+    net, model = btt.train(made(Cnn), weights=weights, layout=layout), made(Cnn)
+    for one in (net, model):
+        F.cross_entropy(one(DATA[0][0]), DATA[0][1]).backward()
+    close(torch.tensor(net.clip_grad_norm_(most)), torch.nn.utils.clip_grad_norm_(model.parameters(), most).detach())
+    for name, p in model.named_parameters():
+        close(net.gradients()[name], p.grad, 1e-3, 1e-5)

@@ -52,8 +52,15 @@ CALLS = {
     "detach": lambda s, x: x * x.detach() + (x.round() - x).detach() + x,
     "no_grad": lambda s, x: x * _without(x),
     "attention": lambda s, x: F.scaled_dot_product_attention(x, x * 2, x + 1),
+    "a mask that is made": lambda s, x: x.masked_fill(_mask(x) != 0, -1.0) + _mask(x),
     "pad": lambda s, x: F.pad(x, (1, 1, 2, 0)) + F.pad(x, (1, 1, 1, 1), mode="reflect")[:, :, :8],
 }
+
+
+def _mask(x):
+    made = x.new_zeros(x.shape[2:])
+    made[1:3, 2:] = 2
+    return made
 
 
 def _without(x):

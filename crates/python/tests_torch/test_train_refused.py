@@ -44,13 +44,15 @@ def test_one_error_lists_all_calls_and_changes_nothing(weights, layout):
 def test_an_error_of_the_model_takes_statistics_back():
     def fails(s, x):
         s.norm(x)
+        s.mean.mul_(0.9).add_(x.detach().mean())
         raise ZeroDivisionError
 
-    net = btt.train(One(fails, norm=nn.BatchNorm2d(8)).train(), weights="torch")
+    net = btt.train(One(fails, norm=nn.BatchNorm2d(8), buffers={"mean": torch.ones(1)}).train(), weights="torch")
     net.train()
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(bt.UnsupportedOp, match="it writes into a tensor of PyTorch"):
         net(X)
     state = net.state_dict()
+    assert state["mean"] == 1
     assert state["norm.num_batches_tracked"] == 0 and state["norm.running_mean"].abs().sum() == 0
 
 
@@ -136,6 +138,15 @@ def test_options():
         torchs(torch.zeros(1, 2))
 
 
+def test_packed_weights_are_no_parameters():
+    # Otherwise an optimiser, or clipping, would silently do nothing.
+    net = btt.train(nn.Linear(2, 2), bt.grad.SGD(0.1))
+    for ask in (net.parameters, lambda: torch.optim.SGD(net.parameters(), 0.1), lambda: dict(net.named_parameters())):
+        with pytest.raises(bt.UnsupportedOp, match="no tensors of PyTorch; pass `train` an optimizer"):
+            list(ask())
+    assert list(nn.Sequential(net, nn.Linear(2, 2)).parameters())
+
+
 def test_hooks_that_only_pytorchs_graph_calls():
     model = nn.Sequential(nn.Linear(6, 3))
     model[0].register_full_backward_hook(lambda *_: None)
@@ -171,6 +182,8 @@ REFUSED = {
     "a write into a parameter": (lambda s, x: x @ s.w.mul_(2), "it writes into the parameter `w`"),
     "a parameter that the module does not have": (lambda s, x: x @ OUTSIDE, "no parameter of the module"),
     "a tensor hook": (lambda s, x: x.register_hook(print) and x, "of its tape"),
+    "a write into a part": (lambda s, x: (x * 1).__setitem__(0, 1.0), "torch.where"),
+    "a write of a value into a constant": (lambda s, x: torch.zeros_like(x).__setitem__(0, x[0]), "torch.where"),
     "the graph": (lambda s, x: x if x.grad_fn is None else x, "grad_fn"),
     "its own backward": (lambda s, x: x.sum().backward(), "of its tape"),
     "random leaks": (lambda s, x: F.rrelu(x, training=True), "training mode"),

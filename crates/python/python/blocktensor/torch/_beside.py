@@ -49,7 +49,7 @@ class UnsupportedRecording(UnsupportedOp, dynamo.Unsupported):
 
     def __init__(self) -> None:
         self.op, self.remedy = "torch.compile", "compile or export the model itself, or leave out `fullgraph=True`"
-        text = "`torch.compile` and `torch.export` record calls of PyTorch, and a packed module runs a plan"
+        text = "`torch.compile` and `torch.export` record calls of PyTorch, and this module runs ops of blocktensor"
         dynamo.Unsupported.__init__(self, f"{text}; {self.remedy}")
 
 

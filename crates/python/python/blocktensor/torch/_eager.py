@@ -76,7 +76,7 @@ class EagerTensor(Answers):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "requires_grad" and value:
-            raise refused("requires_grad", self, "gradients; this package is for inference", "train the model in PyTorch")
+            raise refused("requires_grad", self, "gradients; eager tensors are for inference", "train the model with `blocktensor.torch.train`, or in PyTorch")
         if name == "data" and not isinstance(value, Tensor):
             value = EagerTensor(value).data
         super().__setattr__(name, value)
@@ -224,11 +224,11 @@ class EagerTensor(Answers):
 
     def requires_grad_(self, requires_grad: bool = True) -> "EagerTensor":
         if requires_grad:
-            raise refused("requires_grad_", self, "gradients; this package is for inference", "train the model in PyTorch")
+            raise refused("requires_grad_", self, "gradients; eager tensors are for inference", "train the model with `blocktensor.torch.train`, or in PyTorch")
         return self
 
     def backward(self, *_: Any, **__: Any) -> None:
-        raise refused("backward", self, "gradients; this package is for inference", "train the model in PyTorch")
+        raise refused("backward", self, "gradients; eager tensors are for inference", "train the model with `blocktensor.torch.train`, or in PyTorch")
 
     def __getattr__(self, name: str) -> Any:
         found = None if name.startswith("_") else getattr(torch.Tensor, name, None)

@@ -63,8 +63,8 @@ def in_order(args: tuple[Any, ...], named: Mapping[str, Any], names: Sequence[st
 def check_traced() -> None:
     """Refuses `torch.jit.trace` and `make_fx`, which keep the results of the example as constants."""
     name = "torch.jit.trace" if torch._C._is_tracing() else "make_fx"
-    text = f"`{name}` records calls of PyTorch, and a packed module's are none: its results would be constants"
-    raise error(UnsupportedOp, text, "trace the model itself, or keep the packed module with `save`", op=name)
+    text = f"`{name}` records calls of PyTorch, and this module's are none: its results would be constants"
+    raise error(UnsupportedOp, text, "trace the model itself, or keep a packed module with `save`", op=name)
 
 
 def is_dual(x: torch.Tensor) -> bool:

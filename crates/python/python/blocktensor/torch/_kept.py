@@ -1,6 +1,7 @@
 """The weights of a module that is trained: packed ones of this package, or PyTorch's own parameters."""
 
 import copy
+import math
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -163,6 +164,18 @@ class Owned(Kept):
         else:
             self._gradients = {name: _native.call("mul_scalar", None, t, 0.0) for name, t in self._gradients.items()}
 
+    def check_parameters(self) -> None:
+        text = "op `parameters`: the weights of this module are packed, and no tensors of PyTorch"
+        remedy = 'pass `train` an optimizer, call `state_dict()` or `gradients()` for copies, or train with `weights="torch"`'
+        raise error(UnsupportedOp, text, remedy, op="parameters")
+
+    def clip_grad_norm_(self, max_norm: float) -> float:
+        # Reductions take activations: the norm is that of plain copies.
+        norm = math.sqrt(math.fsum(float(self._plain(name, t).double().square().sum()) for name, t in self._gradients.items()))
+        scale = min(max_norm / (norm + 1e-6), 1.0)
+        self._gradients = {name: _native.call("mul_scalar", None, t, scale) for name, t in self._gradients.items()}
+        return norm
+
     def step(self, optimizer: "SGD | AdamW | None") -> None:
         if optimizer is None:
             text = "op `step`: the module was made without an optimizer"
@@ -250,6 +263,12 @@ class Parameters(Kept):
 
     def zero_grad(self, set_to_none: bool) -> None:
         self.module.zero_grad(set_to_none)
+
+    def check_parameters(self) -> None:
+        """They are PyTorch's."""
+
+    def clip_grad_norm_(self, max_norm: float) -> float:
+        return float(torch.nn.utils.clip_grad_norm_(self.module.parameters(), max_norm))
 
     def step(self, optimizer: "SGD | AdamW | None") -> None:
         text = 'op `step`: with `weights="torch"` PyTorch\'s optimisers move the weights'

@@ -10,7 +10,7 @@ from .._errors import InvalidArgument, UnsupportedOp
 from .._native import Tensor
 from .._operators import UnsupportedAttribute
 from ._answers import Answers
-from ._handles import ACTIVE, as_view
+from ._handles import ACTIVE, as_torch, as_view, check_alone, shared
 from ._index import indexed
 from ._told import error
 from ._weights import Weight
@@ -31,7 +31,7 @@ class RecordedTensor(Answers):
     __hash__ = object.__hash__
     __array_priority__ = 1000
 
-    OWN = frozenset("getitem to float double half bfloat16 int long bool cpu size dim numel item tolist".split())
+    OWN = frozenset("getitem setitem to float double half bfloat16 int long bool cpu size dim numel item tolist".split())
 
     @property
     def requires_grad(self) -> bool:  # type: ignore[override]
@@ -92,6 +92,15 @@ class RecordedTensor(Answers):
         """The part that an index names, as a view."""
         strided = RecordedTensor(ACTIVE.recording.plain("getitem", self.data))
         return as_view(RecordedTensor(indexed(strided, index)), self)  # type: ignore[return-value]
+
+    def setitem(self, index: Any, value: Any) -> None:
+        """Writes into a part of a constant, such as a mask that the model makes."""
+        if self.requires_grad or any(isinstance(x, Answers) for x in (value, *(index if isinstance(index, tuple) else (index,)))):
+            raise _refused("setitem", "write it with `torch.where` or `torch.cat`")
+        check_alone("setitem", self)
+        made = as_torch(ACTIVE.recording.plain("setitem", self.data)).clone()
+        made[index] = value
+        self.data = shared(made)
 
     def __iter__(self) -> Iterator[Any]:
         return (call(torch.Tensor.__getitem__, (self, i), {}) for i in range(len(self)))

@@ -45,7 +45,6 @@ class Recording:
         self.missing: list[tuple[str, str, str]] = []
         #: Tensors of PyTorch whose memory the tape shares.
         self.shared: list[torch.Tensor] = []
-        self._before: list[tuple[torch.Tensor, torch.Tensor]] = []
         self._reordered: dict[tuple[int, str], tuple[Any, Any]] = {}
         self._paths: dict[int, str] | None = None
 
@@ -55,8 +54,8 @@ class Recording:
         if ACTIVE.recording is not None:
             text = "a trained module in the forward of another one: each has a tape of its own"
             raise error(UnsupportedOp, text, "train the outer module alone, or call one after the other", op="train")
-        # Buffers that modules themselves count in, such as the batches of a norm.
-        counters = [(x, x.clone()) for x in self.module.buffers() if x.ndim == 0]
+        # Buffers that a forward writes into: statistics, and what modules count.
+        kept = [(x, x.detach().clone()) for x in self.module.buffers() if x.ndim <= 1]
         ACTIVE.recording = self
         try:
             yield
@@ -64,7 +63,7 @@ class Recording:
                 raise self._told()
         except BaseException as e:
             with torch.no_grad():
-                for place, before in reversed(counters + self._before):
+                for place, before in kept:
                     place.copy_(before)
             if self.missing and isinstance(e, Exception) and not getattr(e, "missing", None):
                 # The model's code met zeros in place of results.
@@ -163,8 +162,7 @@ class Recording:
         return x.tensor if isinstance(x, Var) else x
 
     def write(self, place: torch.Tensor, new: Any) -> None:
-        """Writes into a buffer of the module. An error of the forward takes it back."""
-        self._before.append((place, place.detach().clone()))
+        """Writes into a buffer of the module."""
         # The op that made the new values has read a copy.
         self.shared = [x for x in self.shared if x is not place]
         with torch.no_grad():

@@ -1,6 +1,7 @@
 """Modules that are trained: PyTorch sees inputs, outputs and their gradients, the tape of `blocktensor.grad` the rest."""
 
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -94,6 +95,15 @@ class TrainedModule(torch.nn.Module):
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forgets the gradients, which `backward` adds to."""
         self.kept.zero_grad(set_to_none)
+
+    def named_parameters(self, *args: Any, **named: Any) -> Iterator[tuple[str, torch.nn.Parameter]]:
+        """Those of `weights="torch"`. Packed weights are no tensors of PyTorch."""
+        self.kept.check_parameters()
+        yield from super().named_parameters(*args, **named)
+
+    def clip_grad_norm_(self, max_norm: float) -> float:
+        """Scales the gradients of all weights to this 2-norm at most, as `torch.nn.utils.clip_grad_norm_`. Returns the norm before."""
+        return self.kept.clip_grad_norm_(float(max_norm))
 
     def _apply(self, fn: Any, recurse: bool = True) -> "TrainedModule":
         self.kept.apply(super()._apply, fn, recurse)
@@ -271,7 +281,7 @@ class _Tape(torch.autograd.Function):
         run: _Run = ctx.run
         if torch.is_grad_enabled():
             text = "op `backward`: `create_graph=True` asks for gradients of gradients, and a tape has none"
-            raise error(UnsupportedOp, text, "leave it out, or train the model in PyTorch", op="backward")
+            raise error(UnsupportedOp, text, "leave it out", op="backward")
         if run.is_spent:
             text = "op `backward`: a trained module runs back once for each forward, with `retain_graph=True` too"
             raise error(InvalidArgument, text, "call the module again, or add the losses before `backward`", op="backward")
