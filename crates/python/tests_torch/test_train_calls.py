@@ -14,12 +14,12 @@ from training import KINDS, close
 X = torch.randn(4, 8, 6, 6, generator=torch.Generator().manual_seed(3))
 
 
-def gradients(function, x, *, layout="blocked", **attributes):
+def gradients(function, x, *, weights="blocktensor", layout="blocked", **attributes):
     """The result and the gradients of input and parameters, here and in PyTorch."""
     found = []
     for is_net in (True, False):
         model = One(function, **copy.deepcopy(attributes)).train()
-        net = btt.train(model, layout=layout) if is_net else model
+        net = btt.train(model, weights=weights, layout=layout) if is_net else model
         z = x.clone().requires_grad_()
         y = net(z)
         (y * torch.linspace(-1, 2, y.numel()).reshape(y.shape)).sum().backward()
@@ -50,11 +50,20 @@ CALLS = {
     "norms": lambda s, x: F.layer_norm(F.group_norm(x, 2) + F.instance_norm(x), [6]),
     "clamp": lambda s, x: x.clamp(-0.5, 0.5) + F.hardtanh(x, -0.3, 0.4),
     "detach": lambda s, x: x * x.detach() + (x.round() - x).detach() + x,
+    "data": lambda s, x: x * x.data + x,
     "no_grad": lambda s, x: x * _without(x),
     "attention": lambda s, x: F.scaled_dot_product_attention(x, x * 2, x + 1),
+    "a power": lambda s, x: (x.abs() + 1) ** (x * 0.5),
+    "numbers that are drawn": lambda s, x: x * _drawn(x) + torch.randn_like(x),
     "a mask that is made": lambda s, x: x.masked_fill(_mask(x) != 0, -1.0) + _mask(x),
+    "stack": lambda s, x: torch.stack([x, x * 2], 1).sum(1),
     "pad": lambda s, x: F.pad(x, (1, 1, 2, 0)) + F.pad(x, (1, 1, 1, 1), mode="reflect")[:, :, :8],
 }
+
+
+def _drawn(x):
+    torch.manual_seed(9)
+    return x.new_empty(4, 1, 1, 1).bernoulli_(0.5).div_(0.5)
 
 
 def _mask(x):
@@ -83,6 +92,7 @@ def test_parameters_of_all_kinds(layout):
 
     def call(s, x):
         x = s.prelu(F.conv2d(x * s.scale, s.kernel, s.bias, padding=1))
+        x = torch.where(x > 1, x, s.scale).masked_fill(x < -1, s.scale * 2)
         return x * s.gamma[:, None, None] + s.gamma.view(1, -1, 1, 1) + s.conv1(x.flatten(2)).reshape(x.shape)
 
     alike(
@@ -95,6 +105,13 @@ def test_parameters_of_all_kinds(layout):
         prelu=nn.PReLU(8),
         conv1=nn.Conv1d(8, 8, 3, padding=1),
     )
+
+
+def test_numbers_for_each_channel_reorder_nothing():
+    conv, gamma = nn.Conv2d(8, 8, 3), nn.Parameter(torch.rand(8, 1, 1))
+    net = btt.train(One(lambda s, x: s.conv(x) * s.gamma + s.gamma[None], conv=conv, gamma=gamma))
+    net(X)
+    assert [r["op"] for r in net.reorders] == ["conv2d", "output"]
 
 
 @pytest.mark.parametrize("layout", ["blocked", "nhwc"])
@@ -113,6 +130,37 @@ def test_frozen_and_shared_parameters(layout):
     close(state["0.weight"], state["1.weight"], 0, 0)
     close(state["0.bias"], conv.bias.detach(), 0, 0)
     assert net.gradients()["0.bias"] is None
+
+
+CONVOLUTIONS = {
+    "grouped": lambda: nn.Conv2d(8, 12, 3, groups=4),
+    "depthwise": lambda: nn.Conv2d(8, 8, 3, groups=8, stride=2),
+    "depthwise with more results": lambda: nn.Conv2d(8, 16, 3, groups=8),
+    "transposed": lambda: nn.ConvTranspose2d(8, 20, 3, stride=2, output_padding=1),
+    "transposed in groups": lambda: nn.ConvTranspose2d(8, 12, 3, groups=4),
+    "transposed depthwise": lambda: nn.ConvTranspose2d(8, 8, 3, groups=8),
+    "reflecting": lambda: nn.Conv2d(8, 8, 3, padding=2, padding_mode="reflect"),
+}
+
+
+@pytest.mark.parametrize(("weights", "layout"), KINDS)
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_convolutions(name, weights, layout):
+    torch.manual_seed(12)
+    # Its weights are an operand of other calls, too.
+    alike(lambda s, x: s.conv(x).sum((2, 3)) + s.conv.weight.square().sum(), conv=CONVOLUTIONS[name](), weights=weights, layout=layout)
+    net = btt.train(CONVOLUTIONS[name](), weights=weights, layout=layout)
+    for name, x in net.state_dict().items():
+        wanted = x + 1
+        net.load_state_dict({**net.state_dict(), name: wanted})
+        close(net.state_dict()[name], wanted, 0, 0)
+
+
+@pytest.mark.parametrize("layout", ["blocked", "nhwc"])
+def test_attention_layers(layout):
+    torch.manual_seed(13)
+    layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+    alike(lambda s, x: s.layer(s.conv(x).flatten(2).transpose(1, 2)), conv=nn.Conv2d(8, 8, 3), layer=layer, layout=layout)
 
 
 # Gradients at places where several are possible.
@@ -254,6 +302,38 @@ def test_results_of_several_tensors():
         close(got, wanted)
 
 
+@pytest.mark.parametrize("weights", ["blocktensor", "torch"])
+def test_inputs_in_any_order_and_twice(weights):
+    torch.manual_seed(14)
+    model = One(lambda s, x, y: s.conv(x) * s.conv(y), conv=nn.Conv2d(8, 4, 3))
+    net = btt.train(copy.deepcopy(model), weights=weights)
+    calls = [
+        lambda m, x: m(x, x),
+        lambda m, x: m(x.transpose(2, 3), x[1:2]),
+        lambda m, x: m(x.to(memory_format=torch.channels_last), x.detach()),
+        lambda m, x: m(x[:0], x[:0]),
+        lambda m, x: m(x[0], x),
+        lambda m, x: m(x, x).sum((2, 3), keepdim=True).expand(4, 4, 3, 3),
+        lambda m, x: m(x, x).mul_(2).relu_(),
+    ]
+    for call in calls:
+        found = []
+        for one in (net, model):
+            x = X.clone().requires_grad_()
+            y = call(one, x)
+            y.sum().backward()
+            found.append((y.detach(), x.grad))
+        for got, wanted in zip(*found, strict=True):
+            close(got, wanted, 1e-3, 1e-5)
+    # A parameter that is an input as well.
+    if weights == "torch":
+        for one in (net, model):
+            one.zero_grad()
+            (one(X, X).sum() + one(one.conv.weight if one is model else next(net.parameters()), X[:, :, :3, :3]).sum()).backward()
+        for name, p in model.named_parameters():
+            close(net.gradients()[name], p.grad, 1e-3, 1e-4)
+
+
 def test_sizes_may_change():
     model = nn.Sequential(nn.Conv2d(8, 4, 3), nn.ReLU())
     net = btt.train(model)
@@ -284,6 +364,30 @@ def test_a_write_into_a_result_changes_nothing_else():
     for z in (btt.train(One(lambda s, x: x))(x), btt.train(One(lambda s, x: x[:1]))(x)):
         z.zero_()
         assert x.abs().sum() > 0
+
+
+def test_nothing_shares_memory_with_gradients_and_weights():
+    def summed(s, x):
+        return x + s.first + s.second + s.linear(x)
+
+    attributes = {"first": nn.Parameter(X * 2), "second": nn.Parameter(X * 3), "linear": nn.Linear(6, 6)}
+    model = One(summed, **attributes)
+    net, g = btt.train(model), torch.ones_like(X)
+    wanted = net(X)
+    wanted.backward(g)
+    g.zero_()
+    close(net.gradients()["first"], torch.ones_like(X), 0, 0)
+    net.gradients()["second"].zero_()
+    net.state_dict()["linear.weight"].zero_()
+    with torch.no_grad():
+        model.linear.weight.zero_()
+        model.first.zero_()
+    close(net(X), wanted, 0, 0)
+    close(net.gradients()["second"], torch.ones_like(X), 0, 0)
+    # PyTorch writes into its own gradients.
+    btt.train(model, weights="torch")(X).backward(torch.ones_like(X))
+    model.first.grad.zero_()
+    close(model.second.grad, torch.ones_like(X), 0, 0)
 
 
 def test_hooks_of_modules_and_parameters_of_pytorch_run():

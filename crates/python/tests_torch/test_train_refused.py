@@ -9,6 +9,7 @@ import torch
 from models import One
 from torch import nn
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 from training import KINDS, close
 
 X = torch.randn(2, 8, 6, 6)
@@ -178,17 +179,27 @@ class Square(torch.autograd.Function):
 
 REFUSED = {
     "a function with a gradient of its own": (lambda s, x: Square.apply(x), "torch.autograd.Function"),
+    "a checkpoint that is such a function": (lambda s, x: checkpoint(torch.exp, x, use_reentrant=True), "use_reentrant=False"),
     "a write into an input": (lambda s, x: F.relu(x, inplace=True), "it writes into an input"),
     "a write into a parameter": (lambda s, x: x @ s.w.mul_(2), "it writes into the parameter `w`"),
     "a parameter that the module does not have": (lambda s, x: x @ OUTSIDE, "no parameter of the module"),
     "a tensor hook": (lambda s, x: x.register_hook(print) and x, "of its tape"),
     "a write into a part": (lambda s, x: (x * 1).__setitem__(0, 1.0), "torch.where"),
     "a write of a value into a constant": (lambda s, x: torch.zeros_like(x).__setitem__(0, x[0]), "torch.where"),
+    "a write into a constant that has a view": (lambda s, x: _viewed(x.new_zeros(4)), "is a view of"),
     "the graph": (lambda s, x: x if x.grad_fn is None else x, "grad_fn"),
     "its own backward": (lambda s, x: x.sum().backward(), "of its tape"),
-    "random leaks": (lambda s, x: F.rrelu(x, training=True), "training mode"),
+    "random leaks": (lambda s, x: F.rrelu(x, training=True), "does in training mode"),
     "kept statistics of an instance norm": (lambda s, x: s.norm(x), "running statistics of an instance norm"),
 }
+
+
+def _viewed(x):
+    view = x[:2]
+    x[0] = 1
+    return view
+
+
 OUTSIDE = nn.Parameter(torch.randn(6, 6))
 
 

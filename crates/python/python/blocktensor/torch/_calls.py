@@ -318,6 +318,8 @@ def _result(name: str, form: Form, arguments: list[Any], keywords: dict[str, Any
     values = [_value(x) for x in arguments]
     named = {k: _value(x) for k, x in keywords.items()} if keywords else keywords
     if form.trains and not _is_recorded(name) and any(name in TRAINS and x is True for (name, _), x in zip(form.positional, values, strict=False)):
+        if ACTIVE.recording is not None:
+            raise Unsupported("no op of blocktensor does what it does in training mode")
         raise Unsupported("training mode; call `model.eval()`, or pass `training=False`")
     if form.has_dtype:
         for x in (*values, *named.values()):

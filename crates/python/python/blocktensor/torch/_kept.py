@@ -115,7 +115,11 @@ class Owned(Kept):
                 raise error(UnsupportedOp, text, 'use one parameter in both places, or pass `weights="torch"`', op="train")
             memo[id(x)] = torch.nn.Parameter(torch.empty_like(x, device="meta"), requires_grad=x.requires_grad)
             plain[name] = x
-        self.module = copy.deepcopy(model, memo)
+        try:
+            self.module = copy.deepcopy(model, memo)
+        except Exception as e:
+            text = f"op `train`: argument `model`: it cannot be copied: {told_text(e)}"
+            raise error(UnsupportedOp, text, 'pass `weights="torch"`, which trains the model itself', op="train") from e
         self._slots = list(self.slots())
         self._packings = {places[0][1][2]: self.packing(x, places) for x, places in self._slots}
         self.weights: dict[str, Tensor] = {name: self._packed(name, x) for name, x in plain.items()}

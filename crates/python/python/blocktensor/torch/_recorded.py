@@ -123,6 +123,10 @@ class RecordedTensor(Answers):
     def __rtruediv__(self, other: Any) -> Any:
         return self.reciprocal() * other
 
+    def __pow__(self, other: Any) -> Any:
+        # That of PyTorch's tensors makes NotImplemented of errors.
+        return call(torch.pow, (self, other), {})
+
     def __rpow__(self, other: Any) -> Any:
         return call(torch.pow, (other, self), {})
 
@@ -156,7 +160,7 @@ def _operator(name: str) -> Callable[..., Any]:
 
 #: Operators of PyTorch's tensors.
 _OPERATORS = (
-    "add radd sub rsub mul truediv pow matmul floordiv rfloordiv mod rmod and rand or ror xor rxor invert lshift rshift neg abs "
+    "add radd sub rsub mul truediv matmul floordiv rfloordiv mod rmod and rand or ror xor rxor invert lshift rshift neg abs "
     "eq ne lt le gt ge iadd isub imul itruediv ipow getitem setitem"
 ).split()
 for _name in _OPERATORS:

@@ -85,12 +85,6 @@ def detach(b: Builder, x: Value) -> Value:
     return value_of(ACTIVE.recording.detached(x.tensor))
 
 
-@recorded("hardtanh")
-def hardtanh(b: Builder, x: Value, low: float = -1.0, high: float = 1.0) -> Value:
-    """At its bounds it has no gradient, where `clamp` has."""
-    return b.op("hardtanh", x=x, min=float(low), max=float(high))
-
-
 @recorded("max", "min")
 def extreme(b: Builder, x: Value, dim: Any = None, keepdim: bool = False) -> Any:
     """Along an axis, the gradient is that of one place, also where several have the value."""

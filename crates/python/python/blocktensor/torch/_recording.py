@@ -9,7 +9,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from .. import _native
-from .._errors import KeyMismatch, LayoutMismatch, OpaqueLayoutError, UnsupportedOp
+from .._errors import InvalidArgument, KeyMismatch, LayoutMismatch, OpaqueLayoutError, RankMismatch, UnsupportedOp
 from .._native import Tape, Tensor, Var
 from ._calls import call as call_torch
 from ._handles import ACTIVE, Handle, check_autocast, shared, value_of
@@ -23,7 +23,7 @@ from ._weights import Packing, Weight, block_of
 _ARGUMENTS = {schema["name"]: [a["name"] for a in schema["args"]] for schema in _native.schemas()}
 
 #: What an op raises that has no kernel, or no gradient, for blocked operands.
-_ONLY_STRIDED = (UnsupportedOp, KeyMismatch, LayoutMismatch, OpaqueLayoutError)
+_ONLY_STRIDED = (UnsupportedOp, KeyMismatch, LayoutMismatch, OpaqueLayoutError, InvalidArgument, RankMismatch)
 
 _FORMATS = {3: "channels_last_1d", 4: "channels_last", 5: "channels_last_3d"}
 _FLOATS = ("f32", "bf16", "f16")
@@ -85,6 +85,9 @@ class Recording:
             if self.tape is not None and not self.records:
                 _check_function()
             check_autocast(function, args[0] if args else None)
+            if _draws(function) and args and isinstance(args[0], Handle):
+                # PyTorch's own numbers, which its code may write into.
+                return function(torch.empty(args[0].shape, dtype=args[0].dtype), *args[1:], **kwargs)  # type: ignore[attr-defined]
             return call_torch(function, args, kwargs)
         except UnsupportedOp as e:
             if e.missing:
@@ -273,6 +276,12 @@ def _leaves(given: list[Any]) -> list[Any]:
     return [x for one in given for x in (one if isinstance(one, (list, tuple)) else [one])]
 
 
+def _draws(function: Any) -> bool:
+    """Whether a function makes a tensor of the sizes of another, whose elements are drawn, or are not set yet."""
+    name = getattr(function, "__name__", "")
+    return name in ("new_empty", "empty_like") or name.startswith("rand") and name.endswith("_like")
+
+
 #: The code that calls a module's forward.
 _CALL = torch.nn.Module._wrapped_call_impl.__code__
 
@@ -294,5 +303,5 @@ def _check_function() -> None:
     while frame is not None:
         if frame.f_code in forwards:
             text = "a `torch.autograd.Function` of the model's own, whose gradient PyTorch computes"
-            raise error(UnsupportedOp, text, "write it in PyTorch's functions", op="train")
+            raise error(UnsupportedOp, text, "write it in PyTorch's functions, or pass `use_reentrant=False` to a checkpoint", op="train")
         frame = frame.f_back
