@@ -1,6 +1,8 @@
 """What calls of a model do while it is trained: statistics, dropout, gradients where PyTorch defines them in its own way."""
 
 import copy
+import gc
+import weakref
 
 import blocktensor as bt
 import blocktensor.torch as btt
@@ -268,6 +270,44 @@ def test_dropout(kind, layout):
     bias = net.gradients()["0.bias"]
     close(bias, (kept * 2.0).sum((0, 2, 3)))
     assert x.grad.abs().sum() > 0
+
+
+def test_a_check_changes_nothing():
+    model = nn.Sequential(nn.Conv2d(8, 6, 1), nn.BatchNorm2d(6), nn.Dropout(0.5)).train()
+    net = btt.train(model)
+    state, seed = copy.deepcopy(net.state_dict()), torch.get_rng_state()
+    assert net.check(X) is None and len(net.reorders) == 2
+    close(net.state_dict(), state, 0, 0)
+    assert torch.equal(torch.get_rng_state(), seed)
+    net(X)
+    assert net.state_dict()["1.num_batches_tracked"] == 1
+
+
+@pytest.mark.parametrize("ends", ["dropped", "backward", "error"])
+def test_what_was_saved_is_freed(ends):
+    net = btt.train(One(lambda s, x, y: torch.erfinv(s.conv(x)) if ends == "error" else s.conv(x) * y, conv=nn.Conv2d(8, 8, 3)))
+    factor = torch.rand(1)
+    kept = weakref.ref(factor)
+    gc.collect()
+    gc.disable()
+    try:
+        if ends == "error":
+            with pytest.raises(bt.UnsupportedOp):
+                net(X, factor)
+        else:
+            y = net(X, factor)
+            del factor
+            assert kept() is not None
+            if ends == "backward":
+                y.sum().backward()
+            else:
+                del y
+            assert kept() is None
+    finally:
+        gc.enable()
+    factor = None
+    gc.collect()
+    assert kept() is None
 
 
 # Inputs and results.

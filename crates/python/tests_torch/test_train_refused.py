@@ -37,6 +37,8 @@ def test_one_error_lists_all_calls_and_changes_nothing(weights, layout):
     assert "module `second`: erfinv" in str(e.value) and e.value.remedy
     for name, x in net.state_dict().items():
         close(x, before[name], 0, 0)
+    with torch.no_grad(), pytest.raises(bt.UnsupportedOp, match="calls cannot be recorded"):
+        net.check(X)
     # Afterwards other modules run.
     btt.train(nn.Linear(6, 6))(X).sum().backward()
     assert all(isinstance(x, nn.Parameter) for x in model.parameters())

@@ -49,8 +49,8 @@ class Recording:
         self._paths: dict[int, str] | None = None
 
     @contextmanager
-    def active(self) -> Iterator[None]:
-        """Makes it the forward of this thread."""
+    def active(self, keeps: bool = True) -> Iterator[None]:
+        """Makes it the forward of this thread. Unless it `keeps`, statistics are afterwards what they were, as after an error."""
         if ACTIVE.recording is not None:
             text = "a trained module in the forward of another one: each has a tape of its own"
             raise error(UnsupportedOp, text, "train the outer module alone, or call one after the other", op="train")
@@ -61,10 +61,10 @@ class Recording:
             yield
             if self.missing:
                 raise self._told()
+            if not keeps:
+                _put_back(kept)
         except BaseException as e:
-            with torch.no_grad():
-                for place, before in kept:
-                    place.copy_(before)
+            _put_back(kept)
             if self.missing and isinstance(e, Exception) and not getattr(e, "missing", None):
                 # The model's code met zeros in place of results.
                 if isinstance(e, UnsupportedOp):
@@ -266,6 +266,12 @@ class Recording:
 
 def _is_blocked(x: Any) -> bool:
     return isinstance(x, Tensor) and x.is_blocked
+
+
+def _put_back(kept: list[tuple[torch.Tensor, torch.Tensor]]) -> None:
+    with torch.no_grad():
+        for place, before in kept:
+            place.copy_(before)
 
 
 def _mapped(function: Callable[[Any], Any], given: Any) -> list[Any]:

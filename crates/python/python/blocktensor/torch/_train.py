@@ -142,21 +142,32 @@ class TrainedModule(torch.nn.Module):
         """Copies of the weights' gradients, by PyTorch's names; `None` where there is none."""
         return self.kept.gradients()
 
+    def check(self, *args: Any, **named: Any) -> None:
+        """Raises the error that lists all calls without an op or a gradient, for inputs like these. `reorders` are those of a forward.
+
+        It runs the model's forward once and keeps nothing: statistics and PyTorch's generator of random numbers are as before.
+        """
+        with torch.random.fork_rng(devices=[]), torch.enable_grad():
+            self._locked(args, named, keeps=False)
+
     def forward(self, *args: Any, **named: Any) -> Any:
         """Runs the model. Where PyTorch records gradients, the results require one."""
         if torch.compiler.is_compiling():
             check_compiled()
         if torch._C._is_tracing() or torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.PROXY) is not None:
             check_traced()
+        return self._locked(args, named)
+
+    def _locked(self, args: Any, named: Any, keeps: bool = True) -> Any:
         if not self._lock.acquire(blocking=False):
             text = "op `train`: the module runs on another thread, or inside of its own forward"
             raise error(InvalidArgument, text, "make one for each thread", op="train")
         try:
-            return self._forward(args, named)
+            return self._forward(args, named, keeps)
         finally:
             self._lock.release()
 
-    def _forward(self, args: Any, named: Any) -> Any:
+    def _forward(self, args: Any, named: Any, keeps: bool) -> Any:
         if torch.is_autocast_enabled("cpu"):
             text = f"op `train`: `torch.autocast` to {torch.get_autocast_dtype('cpu')} is on, and modules are trained in torch.float32"
             raise error(UnsupportedOp, text, "call the module outside of it", op="train")
@@ -171,7 +182,7 @@ class TrainedModule(torch.nn.Module):
         tape = _native.record_gradients() if wants else None
         recording = Recording(self.kept.module, tape, self.layout)
         run = _Run(recording, self.kept)
-        with recording.active(), self.kept.installed(recording) as variables:
+        with recording.active(keeps), self.kept.installed(recording) as variables:
             run.variables = variables
             leaves = [run.input(x) if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in leaves]
             args, named = pytree.tree_unflatten(leaves, structure)
@@ -230,6 +241,8 @@ class _Run:
             return results
         self.told = told
         outputs = list(self._outputs.values())
+        # A result refers to its graph, and the graph to this object: results kept here would be a reference cycle.
+        self._outputs, self._made = {}, {}
         made: Any = _Tape.apply(self, [x for x, _ in outputs], *told)
         self._values = [value for _, value in outputs]
         place = {id(x): i for i, (x, _) in enumerate(outputs)}
