@@ -150,6 +150,25 @@ def test_packed_weights_are_no_parameters():
     assert list(nn.Sequential(net, nn.Linear(2, 2)).parameters())
 
 
+def test_state_beside_the_models():
+    net = btt.train(nn.Linear(2, 2))
+    calls = [
+        lambda: setattr(net, "layer", nn.Linear(1, 1)),
+        lambda: net.register_buffer("x", X),
+        lambda: net.register_parameter("x", nn.Parameter(X)),
+        lambda: net.share_memory(),
+        lambda: torch.jit.script(net),
+        lambda: torch.save(net, "/dev/null"),
+    ]
+    for call in calls:
+        with pytest.raises(bt.UnsupportedOp, match="a trained module|memory that processes share"):
+            call()
+    assert list(net.state_dict()) == ["weight", "bias"]
+    for x in (btt.EagerTensor(X), bt.from_dlpack(X)):
+        with pytest.raises(bt.InvalidArgument, match="take those of PyTorch"):
+            net(x)
+
+
 def test_hooks_that_only_pytorchs_graph_calls():
     model = nn.Sequential(nn.Linear(6, 3))
     model[0].register_full_backward_hook(lambda *_: None)

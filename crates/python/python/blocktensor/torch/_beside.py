@@ -21,20 +21,24 @@ _REGISTERS = (
 class OfOnePlan(torch.nn.Module):
     """A module whose state is that of its plan: `state_dict`, `load_state_dict` and files would leave other state out."""
 
+    #: What it is, and what its state is that of.
+    TOLD = ("a packed module", "its plan")
+
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, (torch.nn.Module, torch.nn.Parameter, torch.nn.Buffer)):
-            raise _beside(f"a {type(value).__name__} as `{name}`", "setattr")
+            raise _beside(self, f"a {type(value).__name__} as `{name}`", "setattr")
         super().__setattr__(name, value)
 
 
-def _beside(what: str, op: str) -> Exception:
-    text = f"a packed module takes no {what.removeprefix('a ')}: its state is that of its plan, and `state_dict` would leave that out"
-    return error(UnsupportedOp, text, "keep it in a module around the packed one", op=op)
+def _beside(module: OfOnePlan, what: str, op: str) -> Exception:
+    (kind, of), what = module.TOLD, what.removeprefix("a ")
+    text = f"{kind} takes no {what}: its state is that of {of}, and `state_dict` would leave that out"
+    return error(UnsupportedOp, text, f"keep it in a module around the {kind.split()[1]} one", op=op)
 
 
 def _register(name: str) -> Callable[..., NoReturn]:
     def register(self: OfOnePlan, *args: Any, **kwargs: Any) -> NoReturn:
-        raise _beside(f"`{name.removeprefix('_')}`", name)
+        raise _beside(self, f"`{name.removeprefix('_')}`", name)
 
     return register
 

@@ -192,8 +192,9 @@ class Owned(Kept):
     def apply(self, _apply: Any, fn: Any, recurse: bool) -> None:
         with torch.no_grad():
             made = fn(torch.zeros(1))
-        if made.dtype != torch.float32 or made.device.type != "cpu":
-            text = f"op `train`: a conversion to {made.dtype} on {made.device}, but weights are trained in torch.float32 on the CPU"
+        if made.dtype != torch.float32 or made.device.type != "cpu" or made.is_shared():
+            what = "memory that processes share" if made.is_shared() else f"{made.dtype} on {made.device}"
+            text = f"op `train`: a conversion to {what}, but weights are trained in torch.float32, in memory of their own on the CPU"
             raise error(UnsupportedOp, text, "convert a model that has loaded `net.state_dict()`", op="train")
 
     @contextmanager

@@ -13,8 +13,8 @@ from torch.utils import _pytree as pytree
 from .. import _native
 from .._errors import Aliasing, DTypeMismatch, InvalidArgument, UnsupportedOp
 from .._native import AdamW, Gradients, SGD, Tensor, Var
-from ._beside import check_compiled
-from ._handles import as_torch, overlap, shared
+from ._beside import OfOnePlan, check_compiled
+from ._handles import Handle, as_torch, described, overlap, shared
 from ._inputs import check_traced, elsewhere, is_dual
 from ._kept import Owned, Parameters
 from ._options import check_module
@@ -61,8 +61,10 @@ def train(
     return TrainedModule(Owned(model, layout) if weights == "blocktensor" else Parameters(model, layout), optimizer, layout)
 
 
-class TrainedModule(torch.nn.Module):
+class TrainedModule(OfOnePlan):
     """A model that is trained by this package. `state_dict` has PyTorch's names and plain weights."""
+
+    TOLD = ("a trained module", "the model")
 
     kept: Owned | Parameters
     #: What moves the weights. Its `lr` may be set between steps.
@@ -129,6 +131,10 @@ class TrainedModule(torch.nn.Module):
         remedy = "keep `net.state_dict()` and `net.optimizer.state_dict()`, and make another module of the model"
         raise error(UnsupportedOp, text, remedy, op="copy")
 
+    def __prepare_scriptable__(self) -> Any:
+        text = "`torch.jit.script` compiles Python, and a trained module records it"
+        raise error(UnsupportedOp, text, "script a model that has loaded `net.state_dict()`", op="torch.jit.script")
+
     def extra_repr(self) -> str:
         return f"{type(self.kept.module).__name__}, layout={self.layout!r}, weights={self.kept.name!r}"
 
@@ -173,9 +179,9 @@ class TrainedModule(torch.nn.Module):
             raise error(UnsupportedOp, text, "call the module outside of it", op="train")
         _check_hooks(self.kept.module)
         leaves, structure = pytree.tree_flatten((args, named))
-        inputs = [x for x in leaves if isinstance(x, torch.Tensor)]
-        for x in inputs:
+        for x in leaves:
             _check_input(x)
+        inputs = [x for x in leaves if isinstance(x, torch.Tensor)]
         # Each once: PyTorch adds up what it is told for each.
         told = list({id(x): x for x in (*inputs, *self.kept.anchors())}.values())
         wants = torch.is_grad_enabled() and any(x.requires_grad for x in told)
@@ -330,9 +336,14 @@ def _apart(gradients: list[Tensor | None]) -> list[torch.Tensor | None]:
     return made
 
 
-def _check_input(x: torch.Tensor) -> None:
+def _check_input(x: Any) -> None:
     """Refuses what the tape cannot take. Integers and masks stay PyTorch's."""
     text = "op `train`: argument `input`: got"
+    if isinstance(x, (Handle, Tensor)):
+        what = f"{text} a tensor of this package ({described(x)}), but trained modules take those of PyTorch"
+        raise error(InvalidArgument, what, "pass `x.to_strided().torch()`", op="train")
+    if not isinstance(x, torch.Tensor):
+        return
     if isinstance(x, FakeTensor) or is_functorch_wrapped_tensor(x):
         raise error(UnsupportedOp, f"{text} a stand-in of a trace or of `torch.func`", "call the module on tensors", op="train")
     found = elsewhere(x)
