@@ -3,11 +3,14 @@
 use std::fmt;
 use std::sync::Arc;
 
-use blocktensor::{BoundOp, DType, MemoryFormat, Operand, Operator, StridedTensor, TensorDesc, Text, memory};
+use blocktensor::{
+    BoundOp, DType, MemoryFormat, Operand, Operator, StridedTensor, TensorDesc, Text, counted, memory,
+};
 
 use crate::Param;
 use crate::constant::{CONSTANT, Constant, ElementType, Integer};
 use crate::error::{Error, Result};
+use crate::graph::other_names;
 use crate::network::{Budget, Fold, Kind, Network, Node, Operation, Origin, TensorId, Value, facts};
 
 /// What a node of a [`Graph`](crate::Graph) does: it writes itself as operators once the sizes of its inputs are known.
@@ -68,6 +71,18 @@ impl Expansion<'_> {
     /// Whether something uses this output of the node that is expanded.
     pub fn needs(&self, output: usize) -> bool {
         self.needed.get(output).copied().unwrap_or(false)
+    }
+
+    /// The results, if the node has a name for each.
+    fn named(&self, results: Vec<Value>) -> Result<Vec<Value>> {
+        match results.len() == self.needed.len() {
+            true => Ok(results),
+            false => {
+                let rule = format!("it has {}", counted(results.len(), "result"));
+                let what = format!("node `{}` ({}), outputs", self.node, self.op);
+                Err(other_names(what, self.needed.len(), rule))
+            }
+        }
     }
 
     /// Expands a node of this name of a graph inside the node, of whose outputs something uses these.
@@ -433,7 +448,8 @@ impl Expand for Registered {
 
     fn expand(&self, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
         let values: Vec<&Value> = inputs.iter().flatten().collect();
-        cx.operation(Operation::Bound(self.op.clone()), &values)
+        let results = cx.operation(Operation::Bound(self.op.clone()), &values)?;
+        cx.named(results)
     }
 }
 
@@ -448,6 +464,7 @@ impl Expand for Given {
 
     fn expand(&self, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
         let values: Vec<&Value> = inputs.iter().flatten().collect();
-        cx.operator(Arc::clone(&self.0), &values)
+        let results = cx.operator(Arc::clone(&self.0), &values)?;
+        cx.named(results)
     }
 }

@@ -8,7 +8,7 @@ pub use at_sizes::Outcome;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use blocktensor::{BoundOp, Operator};
+use blocktensor::{BoundOp, Operator, counted};
 
 use crate::Param;
 use crate::constant::{Constant, ElementType};
@@ -103,7 +103,8 @@ impl Graph {
     /// As [`op`](Self::op), with as many results as `outputs` has names.
     ///
     /// # Errors
-    /// As `op`. Another number of results is an error when the graph gets its sizes.
+    /// As `op`. `Invalid` for another number of names than the op has results; where that number depends on the call, the error
+    /// comes when the graph gets its sizes.
     pub fn ops(
         &mut self,
         node: &str,
@@ -118,6 +119,11 @@ impl Graph {
             op: op.to_string(),
             source,
         })?;
+        let results = bound.registered().schema().outputs;
+        if !results.is_empty() && !results[0].is_list && results.len() != outputs.len() {
+            let rule = format!("`{op}` has {}", counted(results.len(), "result"));
+            return Err(other_names(format!("node `{node}` ({op}), outputs"), outputs.len(), rule));
+        }
         let inputs: Vec<_> = inputs.iter().map(|(_, id)| Some(*id)).collect();
         self.node(node, Arc::new(Registered { op: bound }), &inputs, outputs)
     }
@@ -150,6 +156,12 @@ impl Graph {
     ) -> Result<Vec<ValueId>> {
         for id in inputs.iter().flatten() {
             self.check(*id)?;
+        }
+        // Before the first is added.
+        for (i, name) in outputs.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
+            if self.names.contains_key(*name) || outputs[..i].contains(name) {
+                return Err(taken("value", name));
+            }
         }
         let ids = outputs.iter().map(|name| self.value(name, Source::Node)).collect::<Result<Vec<_>>>()?;
         self.nodes.push(GraphNode {
@@ -341,6 +353,16 @@ fn taken(what: &str, name: &str) -> Error {
     }
 }
 
+/// The error for another number of names than a node has results.
+pub(crate) fn other_names(what: String, names: usize, rule: String) -> Error {
+    Error::Invalid {
+        what,
+        got: counted(names, "name"),
+        rule: rule.into(),
+        remedy: "pass one name for each result".into(),
+    }
+}
+
 fn quoted(names: Vec<&str>) -> String {
     names.into_iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
@@ -360,5 +382,32 @@ mod tests {
         assert!(graph.with_outputs(&["x"]).is_ok());
         let error = graph.with_outputs(&["x", "x"]).unwrap_err().to_string();
         assert_eq!(error, "outputs: got `x` twice; each is listed once; leave one out");
+    }
+
+    #[test]
+    fn a_node_has_a_name_for_each_result() {
+        let mut graph = Graph::new();
+        let x = graph.input("x", &[4.into()]).unwrap();
+        let axis = [("axis", crate::Param::Int(0))];
+        let error = graph.ops("s", "sort", &[("x", x)], &axis, &["values"]).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "node `s` (sort), outputs: got 1 name; `sort` has 2 results; pass one name for each result"
+        );
+        let error = graph.ops("r", "relu", &[("x", x)], &[], &["a", "b"]).unwrap_err().to_string();
+        assert!(error.contains("got 2 names; `relu` has 1 result;"), "{error}");
+        // A name twice adds nothing.
+        let error = graph.ops("s", "sort", &[("x", x)], &axis, &["a", "a"]).unwrap_err().to_string();
+        assert!(error.contains("value `a`: got the name twice"), "{error}");
+        assert_eq!((graph.find("a"), graph.nodes().count()), (None, 0));
+        // How many pieces there are depends on the sizes.
+        let (chunks, dim) = (("chunks", crate::Param::Int(2)), ("axis", crate::Param::Int(0)));
+        graph.ops("c", "chunk", &[("x", x)], &[chunks, dim], &["first"]).unwrap();
+        graph.output("first", graph.find("first").unwrap()).unwrap();
+        let error = graph.with_sizes(&crate::Sizes::new()).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "node `c` (chunk), outputs: got 1 name; it has 2 results; pass one name for each result"
+        );
     }
 }
