@@ -2,7 +2,7 @@
 
 use blocktensor::{Result, Tensor, ops};
 
-use crate::slot;
+use crate::{check_step, slot};
 
 /// As `torch.optim.AdamW`. Step `t` with gradient `g`:
 ///
@@ -76,7 +76,8 @@ impl AdamW {
     /// The weights after a step. Weights are told from each other by `number`.
     ///
     /// # Errors
-    /// Those of the element-wise ops: a gradient that is not as its weights.
+    /// `ShapeMismatch` for a gradient, or a state that was put back, of other sizes than the weights; those of the element-wise ops.
+    /// After an error the state is as it was.
     #[track_caller]
     pub fn step(&mut self, number: usize, weights: &Tensor, gradient: &Tensor) -> Result<Tensor> {
         let [b1, b2] = self.betas;
@@ -85,6 +86,7 @@ impl AdamW {
             before.map_or(Ok(new.clone()), |before| ops::add(&ops::mul_scalar(before, beta)?, &new))
         };
         let before = self.state(number);
+        check_step(weights, gradient, before.into_iter().flat_map(|s| [&s.mean, &s.square]))?;
         let mean = blend(before.map(|s| &s.mean), gradient, b1)?;
         let square = blend(before.map(|s| &s.square), &ops::square(gradient)?, b2)?;
         let steps = before.map_or(0, |s| s.steps) + 1;

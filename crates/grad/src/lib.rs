@@ -25,10 +25,33 @@ mod loss;
 mod sgd;
 mod tape;
 
+use blocktensor::{Complaint, Error, Operand, Result, Tensor};
+
 pub use adamw::{AdamW, AdamWState};
 pub use loss::{cross_entropy, loss, mse_loss};
 pub use sgd::Sgd;
 pub use tape::{Gradients, Recording, Tape, Var, check, record};
+
+/// Refuses what is not of the sizes of weights: element-wise ops would broadcast the one or the other.
+fn check_sizes(weights: &Tensor, argument: &'static str, x: &Tensor, remedy: &str) -> Result<()> {
+    let (weights, x) = (weights.tensor_ref(), x.tensor_ref());
+    if weights.dims() == x.dims() {
+        return Ok(());
+    }
+    let rule = format!("the weights are {}, and it has their sizes", weights.describe());
+    Err(Error::ShapeMismatch(Complaint::new("step", argument, x.describe(), rule, remedy)))
+}
+
+/// As `check_sizes`, of a gradient and of what is kept of weights.
+fn check_step<'a>(
+    weights: &Tensor,
+    gradient: &Tensor,
+    kept: impl IntoIterator<Item = &'a Tensor>,
+) -> Result<()> {
+    check_sizes(weights, "gradient", gradient, "pass the gradient of these weights")?;
+    let remedy = "use another number, or another optimiser, for other weights";
+    kept.into_iter().try_for_each(|kept| check_sizes(weights, "state", kept, remedy))
+}
 
 /// What an optimiser keeps of the weights of this number, made where there is no place for it yet.
 fn slot<T: Clone>(kept: &mut Vec<Option<T>>, number: usize) -> &mut Option<T> {

@@ -2,7 +2,7 @@
 
 use blocktensor::{Result, Tensor, ops};
 
-use crate::slot;
+use crate::{check_step, slot};
 
 /// `g = gradient + weight_decay * w; v = momentum * v + g; w = w - rate * v`, as `torch.optim.SGD` without dampening.
 ///
@@ -41,7 +41,8 @@ impl Sgd {
         self.rate = rate;
     }
 
-    /// The velocity `v` of the weights of this number, for saving. `None` before their first step.
+    /// The velocity `v` of the weights of this number, for saving. `None` before their first step, and without
+    /// momentum.
     pub fn velocity(&self, number: usize) -> Option<&Tensor> {
         self.velocities.get(number)?.as_ref()
     }
@@ -54,19 +55,26 @@ impl Sgd {
     /// The weights after a step. Weights are told from each other by `number`.
     ///
     /// # Errors
-    /// Those of the element-wise ops: a gradient that is not as its weights.
+    /// `ShapeMismatch` for a gradient, or a velocity that was put back, of other sizes than the weights; those of the element-wise ops.
+    /// After an error the velocity is as it was.
     #[track_caller]
     pub fn step(&mut self, number: usize, weights: &Tensor, gradient: &Tensor) -> Result<Tensor> {
+        let before = self.velocity(number).filter(|_| self.momentum != 0.0);
+        check_step(weights, gradient, before)?;
         let decayed = match self.weight_decay {
             0.0 => gradient.clone(),
             decay => ops::add(gradient, &ops::mul_scalar(weights, decay)?)?,
         };
-        let velocity = match slot(&mut self.velocities, number).take() {
-            Some(before) => ops::add(&ops::mul_scalar(&before, self.momentum)?, &decayed)?,
+        let velocity = match before {
+            Some(before) => ops::add(&ops::mul_scalar(before, self.momentum)?, &decayed)?,
+            // A copy where it is kept: another library may write to the memory of a gradient.
+            None if self.momentum != 0.0 => ops::mul_scalar(&decayed, 1.0)?,
             None => decayed,
         };
         let next = ops::sub(weights, &ops::mul_scalar(&velocity, self.rate)?)?;
-        *slot(&mut self.velocities, number) = Some(velocity);
+        if self.momentum != 0.0 {
+            *slot(&mut self.velocities, number) = Some(velocity);
+        }
         Ok(next)
     }
 }
