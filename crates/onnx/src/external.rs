@@ -1,7 +1,7 @@
 //! Data of tensors in files beside the model.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Component, Path, PathBuf};
@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use blocktensor::{Call, StridedTensor, Text, memory};
 use rten_onnx::onnx::StringStringEntryProto;
+use sha1_smol::Sha1;
 
 use crate::adopt::{self, Maps};
 use crate::error::{Error, Result};
@@ -24,6 +25,8 @@ pub(crate) struct External {
     maps: Option<Maps>,
     /// The files that tensors were found in.
     files: RefCell<BTreeSet<PathBuf>>,
+    /// The SHA-1 digests of files that a tensor states one for.
+    digests: RefCell<HashMap<PathBuf, String>>,
 }
 
 /// The bytes of a tensor: a part of a file.
@@ -42,7 +45,7 @@ impl External {
             _ => PathBuf::from("."),
         };
         let real = model.canonicalize().ok().and_then(|file| file.parent().map(Path::to_path_buf));
-        External { folder: Some(folder), real, maps, files: RefCell::default() }
+        External { folder: Some(folder), real, maps, ..External::default() }
     }
 
     /// The files that tensors were found in, without links.
@@ -108,8 +111,40 @@ impl External {
             let got = format!("{length} bytes at offset {offset}");
             return Err(Error::invalid(what, got, rule, "the file is incomplete: copy it again"));
         }
+        if let Some(stated) = entry("checksum") {
+            self.check_digest(what, location, &path, stated)?;
+        }
         self.files.borrow_mut().insert(path.clone());
         Ok(Part { path, offset, length: wanted })
+    }
+
+    /// Compares a file with the checksum that a tensor states: ONNX has the SHA-1 digest of the whole file there.
+    fn check_digest(&self, what: &str, location: &str, path: &Path, stated: &str) -> Result<()> {
+        if stated.len() != 40 || !stated.bytes().all(|b| b.is_ascii_hexdigit()) {
+            let got = format!("checksum `{}`", stated.escape_debug());
+            let rule = "it is the SHA-1 digest of the file, 40 hexadecimal digits";
+            return Err(Error::invalid(what, got, rule, "remove the entry, or export the model again"));
+        }
+        let known = self.digests.borrow().get(path).cloned();
+        let digest = match known {
+            Some(digest) => digest,
+            None => {
+                let digest = digest_of(path)
+                    .map_err(|e| Error::Io { path: path.to_path_buf(), source: Arc::new(e) })?;
+                self.digests.borrow_mut().insert(path.to_path_buf(), digest.clone());
+                digest
+            }
+        };
+        if digest.eq_ignore_ascii_case(stated) {
+            return Ok(());
+        }
+        let rule = format!("the SHA-1 digest of `{location}` is {digest}");
+        Err(Error::invalid(
+            what,
+            format!("checksum {stated}"),
+            rule,
+            "the file is another one: copy it again, or export the model again",
+        ))
     }
 
     /// The regular file of this name, without links.
@@ -158,6 +193,18 @@ impl External {
 #[doc(hidden)]
 pub fn file_beside(what: &str, model: &Path, location: &str) -> Result<PathBuf> {
     External::beside(model, None).file(what, location)
+}
+
+/// The SHA-1 digest of a file, in hexadecimal digits.
+fn digest_of(path: &Path) -> std::io::Result<String> {
+    let (mut file, mut digest) = (File::open(path)?, Sha1::new());
+    let mut part = [0; 1 << 14];
+    loop {
+        match file.read(&mut part)? {
+            0 => return Ok(digest.digest().to_string()),
+            count => digest.update(&part[..count]),
+        }
+    }
 }
 
 /// The path below the model's folder that a location names, without `.` and `..`. `None` if it leads out of the folder on its way,

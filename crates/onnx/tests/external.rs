@@ -69,6 +69,40 @@ fn data_is_read_at_its_offset() {
     }
 }
 
+/// ONNX states the digest of the whole file, whatever part of it a tensor is.
+#[test]
+fn a_checksum_is_compared_with_the_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("w.bin"), [0; 8]).expect("a file");
+    let digest = "05fe405753166f125559e7c9ac558654f107c7e9";
+    read(folder.path(), &[("location", "w.bin"), ("checksum", digest)]).expect("the digest");
+    read(folder.path(), &[("location", "w.bin"), ("checksum", &digest.to_uppercase())]).expect("the digest");
+    let other = digest.replace('0', "1");
+    for (stated, part) in [
+        (
+            &other[..],
+            "the SHA-1 digest of `w.bin` is 05fe405753166f125559e7c9ac558654f107c7e9; the file is another",
+        ),
+        ("", "40 hexadecimal digits"),
+        ("05fe4057", "checksum `05fe4057`; it is the SHA-1 digest of the file"),
+    ] {
+        let entries = [("location", "w.bin"), ("checksum", stated)];
+        let error = read(folder.path(), &entries).expect_err("an error").to_string();
+        assert!(error.contains("`w`") && error.contains(part), "{error}");
+    }
+    // One of two files: each is compared with its own.
+    std::fs::write(folder.path().join("v.bin"), [1; 8]).expect("a file");
+    let mut model = model(&[("location", "w.bin"), ("checksum", digest)]);
+    let mut second = model.graph.initializer[0].clone();
+    second.name = Some("v".to_string());
+    second.external_data[0].value = Some("v.bin".to_string());
+    model.graph.initializer.push(second);
+    let path = folder.path().join("two.onnx");
+    std::fs::write(&path, model.bytes()).expect("a file");
+    let error = blocktensor_onnx::from_path(&path).expect_err("an error").to_string();
+    assert!(error.contains("`v`") && error.contains("`v.bin` is "), "{error}");
+}
+
 /// A name is normalised before links are followed.
 #[test]
 fn a_name_with_parents_may_stay_in_the_folder() {

@@ -4,7 +4,7 @@ use blocktensor::StridedTensor;
 use blocktensor_graph::{Layouts, PlanOptions};
 use rten_onnx::onnx::DataType;
 
-use crate::support::{Model, int, ints, tensor, value};
+use crate::support::{Model, int, ints, tensor, value, word};
 
 impl Model {
     fn bytes_of(mut self, name: &str, of: DataType, dims: &[i64], values: &[i16]) -> Model {
@@ -189,4 +189,112 @@ fn what_is_no_quantisation_of_8_bits_is_refused_by_name() {
         blocks.node_with("QuantizeLinear", &["x", "s"], &["y"], vec![int("block_size", 2)]).output("y");
     let e = error(blocks);
     assert!(e.contains("blocks of an axis") || e.contains("block_size"), "{e}");
+}
+
+/// What picks elements, on bytes that a node computes and on integers of inputs: as ONNX Runtime, in their type.
+#[test]
+fn elements_of_small_integers_are_picked() {
+    let x: Vec<f32> = (0..16).map(|i| ((i * 53 + 17) % 31) as f32 - 15.0).collect();
+    let of_byte = |of: DataType| match of {
+        DataType::UINT8 => (0.0, 255.0),
+        _ => (-128.0, 127.0),
+    };
+    for of in [DataType::UINT8, DataType::INT8] {
+        let (least, largest) = of_byte(of);
+        let zero = if of == DataType::UINT8 { 20 } else { -3 };
+        let q: Vec<f32> = x.iter().map(|v| (v * 8.0 + f32::from(zero)).clamp(least, largest)).collect();
+        let model = Model::new().opset(13).input("x", &[1, 1, 4, 4]).pair("q", 0.125, of, zero);
+        let model = model.node("QuantizeLinear", &["x", "q_scale", "q_zero"], &["q"]);
+        let model = model
+            .floats("none", &[0], &[])
+            .floats("scales", &[4], &[1.0, 1.0, 0.5, 2.0])
+            .ints("pads", &[0, 0, 1, 0, 0, 0, 0, 1])
+            .bytes_of("value", of, &[], &[7])
+            .bytes_of("min", of, &[], &[5])
+            .bytes_of("max", of, &[], &[100])
+            .node_with(
+                "MaxPool",
+                &["q"],
+                &["pool"],
+                vec![ints("kernel_shape", &[2, 2]), ints("strides", &[2, 2])],
+            )
+            .node_with(
+                "Resize",
+                &["q", "none", "scales"],
+                &["resized"],
+                vec![
+                    word("mode", "nearest"),
+                    word("coordinate_transformation_mode", "asymmetric"),
+                    word("nearest_mode", "floor"),
+                ],
+            )
+            .node("Pad", &["q", "pads", "value"], &["padded"])
+            .node("Clip", &["q", "min", "max"], &["clipped"])
+            .node("Clip", &["q", "", "max"], &["below"])
+            .output("pool")
+            .output("resized")
+            .output("padded")
+            .output("clipped")
+            .output("below");
+        let graph = model.read().unwrap();
+        for layouts in [Layouts::Nchw, Layouts::Blocked] {
+            let plan = graph.plan(&PlanOptions::new(layouts)).unwrap();
+            let t = StridedTensor::from_slice(&x, &[1, 1, 4, 4]).unwrap();
+            let got: Vec<Vec<f32>> = plan.run(&[&t]).unwrap().iter().map(crate::support::numbers).collect();
+            let at = |y: usize, x: usize| q[4 * y + x];
+            let most = |y, x| at(y, x).max(at(y, x + 1)).max(at(y + 1, x)).max(at(y + 1, x + 1));
+            assert_eq!(got[0], [most(0, 0), most(0, 2), most(2, 0), most(2, 2)], "{of}");
+            let resized = [0, 2].iter().flat_map(|&y| (0..8).map(move |x| (y, x / 2)));
+            assert_eq!(got[1], resized.map(|(y, x)| at(y, x)).collect::<Vec<_>>(), "{of}");
+            let mut padded = vec![7.0; 5];
+            (0..4).for_each(|y| padded.extend((0..4).map(|x| at(y, x)).chain([7.0])));
+            assert_eq!(got[2], padded, "{of}");
+            assert_eq!(got[3], q.iter().map(|v| v.clamp(5.0, 100.0)).collect::<Vec<_>>(), "{of}");
+            assert_eq!(got[4], q.iter().map(|v| v.min(100.0)).collect::<Vec<_>>(), "{of}");
+        }
+    }
+}
+
+#[test]
+fn elements_of_integer_inputs_are_picked() {
+    let x: Vec<i32> = (0..8).map(|i| (i * 53 + 17) % 256).collect();
+    let t = || StridedTensor::from_slice(&x, &[1, 1, 2, 4]).unwrap();
+    let run = |model: Model| model.output("y").run_on(vec![("x", t())]).map(|mut got| got.remove(0).1);
+    let input = |of| Model::new().opset(13).input_of("x", of, &[1, 1, 2, 4]);
+    let kernel = || vec![ints("kernel_shape", &[2, 2])];
+    let pooled = run(input(DataType::UINT8).node_with("MaxPool", &["x"], &["y"], kernel())).unwrap();
+    let largest = |i: usize| x[i].max(x[i + 1]).max(x[i + 4]).max(x[i + 5]) as f32;
+    assert_eq!(pooled, [largest(0), largest(1), largest(2)]);
+    // The type stays: a model may state it.
+    let mut stated = input(DataType::UINT8).node_with("MaxPool", &["x"], &["y"], kernel());
+    stated.graph.value_info.push(value("y", DataType::UINT8, &[1, 1, 1, 3]));
+    run(stated).unwrap();
+    for of in [DataType::INT32, DataType::INT64, DataType::UINT8] {
+        let model = input(of).bytes_of("ignored", DataType::UINT8, &[], &[0]);
+        let bound = |model: Model, name: &str, v: i64| match of {
+            DataType::INT64 => model.int(name, v),
+            DataType::INT32 => {
+                let mut model = model;
+                let raw = (v as i32).to_le_bytes().to_vec();
+                model.graph.initializer.push(tensor(name, of, &[], raw));
+                model
+            }
+            _ => model.bytes_of(name, of, &[], &[v as i16]),
+        };
+        let model = bound(bound(model, "min", 40), "max", 200).node("Clip", &["x", "min", "max"], &["y"]);
+        assert_eq!(
+            run(model).unwrap(),
+            x.iter().map(|v| *v.clamp(&40, &200) as f32).collect::<Vec<_>>(),
+            "{of}"
+        );
+        let model = bound(input(of), "value", 9).ints("pads", &[0, 0, 0, 1, 0, 0, 0, 0]);
+        let padded = run(model.node("Pad", &["x", "pads", "value"], &["y"])).unwrap();
+        let rows = x.chunks(4).flat_map(|row| std::iter::once(9).chain(row.iter().copied()));
+        assert_eq!(padded, rows.map(|v| v as f32).collect::<Vec<_>>(), "{of}");
+    }
+    let model = input(DataType::INT64).int("value", 16_777_217).ints("pads", &[0, 0, 0, 1, 0, 0, 0, 0]);
+    let e = run(model.node("Pad", &["x", "pads", "value"], &["y"])).unwrap_err();
+    assert!(e.contains("padding of integers with 16777217, which f32 does not hold"), "{e}");
+    let e = run(input(DataType::INT64).node_with("MaxPool", &["x"], &["y"], kernel())).unwrap_err();
+    assert!(e.contains("i64"), "{e}");
 }

@@ -1,6 +1,6 @@
 //! Reading a node's inputs.
 
-use blocktensor_graph::{Constant, ElementType, Expansion, Result, Value};
+use blocktensor_graph::{Constant, ElementType, Expansion, Integer, IntegerFunction, Result, Value};
 
 use crate::lists::collect;
 
@@ -38,6 +38,33 @@ pub(super) fn floats<'a>(x: &'a Value, cx: &Expansion<'_>) -> Result<&'a Value> 
             )))
         }
         other => Err(cx.unsupported(format!("{} tensors that a run computes", other.as_stated()))),
+    }
+}
+
+/// An input of f32, or one of integers of 8 or 16 bits as f32, which holds all of them, and the type that results go back to.
+pub(super) fn small_input(
+    inputs: &[Option<Value>],
+    i: usize,
+    cx: &mut Expansion<'_>,
+) -> Result<(Value, ElementType)> {
+    use Integer::{I8, I16, U8, U16};
+    let (x, of) = (input(inputs, i, cx)?, input(inputs, i, cx)?.element_type());
+    let x = match of {
+        _ if x.constant().is_some() => floats(x, cx)?.clone(),
+        ElementType::Byte | ElementType::SignedByte => cx.op("to_dtype", &[("x", x)], &[])?,
+        ElementType::Int(I8 | I16 | U8 | U16) => cx.integers(IntegerFunction::ToFloat, &[x])?,
+        _ => floats(x, cx)?.clone(),
+    };
+    Ok((x, of))
+}
+
+/// A result of `small_input` in its type. Its numbers are some of those of the input.
+pub(super) fn as_small(cx: &mut Expansion<'_>, x: &Value, of: ElementType) -> Result<Value> {
+    match of {
+        ElementType::Byte => cx.op("to_dtype", &[("x", x)], &[("dtype", "u8".into())]),
+        ElementType::SignedByte => cx.op("to_dtype", &[("x", x)], &[("dtype", "s8".into())]),
+        ElementType::Int(of) => cx.integers(IntegerFunction::ToInt(of), &[x]),
+        _ => Ok(x.clone()),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Activations with parameters, and other functions of one element.
 
-use blocktensor_graph::{ElementType, Expansion, Result, Value};
+use blocktensor_graph::{ElementType, Expansion, IntegerFunction, Result, Value};
 
-use super::args::{float_input, maybe, scalar};
+use super::args::{as_small, float_input, input, maybe, number, scalar, small_input};
 use super::{Op, broadcast, build, op};
 use crate::lists::filled;
 use crate::node::{Kind, OnnxNode};
@@ -38,6 +38,26 @@ fn with_alpha(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>)
 }
 
 fn clip(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+    let x = input(inputs, 0, cx)?;
+    match x.element_type() {
+        ElementType::Int(_) if x.constant().is_none() => {
+            let mut y = x.clone();
+            for (i, function) in [(1, IntegerFunction::Max), (2, IntegerFunction::Min)] {
+                if let Some(bound) = maybe(inputs, i) {
+                    y = cx.integers(function, &[&y, bound])?;
+                }
+            }
+            return Ok(vec![y]);
+        }
+        ElementType::Byte | ElementType::SignedByte if x.constant().is_none() => {
+            let (x, of) = small_input(inputs, 0, cx)?;
+            let bound = |i: usize, none: f64| maybe(inputs, i).map_or(Ok(none), |v| number(v, "a bound", cx));
+            let (min, max) = (bound(1, f64::from(i8::MIN))?, bound(2, f64::from(u8::MAX))?);
+            let y = build::clamp(cx, &x, min as f32, max as f32)?;
+            return Ok(vec![as_small(cx, &y, of)?]);
+        }
+        _ => {}
+    }
     let x = float_input(inputs, 0, cx)?;
     let bound = |i: usize, none: f32| maybe(inputs, i).map_or(Some(none), scalar);
     let (min, max) = (bound(1, f32::NEG_INFINITY), bound(2, f32::INFINITY));

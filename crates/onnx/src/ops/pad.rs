@@ -1,8 +1,8 @@
 //! `Pad`.
 
-use blocktensor_graph::{Expansion, Result, Value};
+use blocktensor_graph::{ElementType, Expansion, Result, Value};
 
-use super::args::{axes_of, float_input, ints_of, maybe, number};
+use super::args::{axes_of, float_input, input, ints_of, maybe, number};
 use super::{Op, build, op};
 use crate::lists::collect;
 use crate::node::{Kind, OnnxNode};
@@ -10,7 +10,10 @@ use crate::node::{Kind, OnnxNode};
 pub(super) const OPS: &[Op] = &[op("Pad", pad, &[("mode", Kind::Str)])];
 
 fn pad(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
-    let x = float_input(inputs, 0, cx)?;
+    let x = input(inputs, 0, cx)?;
+    // The kernel copies elements of any type.
+    let is_copied = x.constant().is_none() && x.element_type() != ElementType::Bool;
+    let x = if is_copied { x } else { float_input(inputs, 0, cx)? };
     let pads = ints_of(inputs, 1, None, "pads", cx)?.unwrap_or_default();
     let axes = match ints_of(inputs, 3, None, "axes", cx)? {
         Some(axes) => axes_of(&axes, x.rank(), cx)?,
@@ -25,9 +28,13 @@ fn pad(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Res
         return Err(cx.invalid("pads", format!("{pads:?}"), &rule, "export the model again"));
     }
     let value = match maybe(inputs, 2) {
-        Some(v) => number(v, "the value of the padding", cx)? as f32,
+        Some(v) => number(v, "the value of the padding", cx)?,
         None => 0.0,
     };
+    if x.element_type() != ElementType::F32 && f64::from(value as f32) != value {
+        return Err(cx.unsupported(format!("padding of integers with {value}, which f32 does not hold")));
+    }
+    let value = value as f32;
     // Negative pads cut elements off.
     let mut y = x.clone();
     let (mut before, mut after) = (vec![0; x.rank()], vec![0; x.rank()]);

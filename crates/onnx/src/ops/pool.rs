@@ -1,8 +1,8 @@
 //! Pooling.
 
-use blocktensor_graph::{Expansion, IntegerFunction, Result, Value};
+use blocktensor_graph::{ElementType, Expansion, IntegerFunction, Result, Value};
 
-use super::args::float_input;
+use super::args::{as_small, float_input, input, small_input};
 use super::conv::{AutoPad, Window};
 use super::{Op, build, op};
 use crate::lists::collect;
@@ -178,16 +178,26 @@ impl Pool {
 }
 
 fn max_pool(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
-    let x = float_input(inputs, 0, cx)?;
-    let pool = Pool::of(node, x, cx)?;
-    if node.has_output(1) {
-        return with_indices(node, x, &pool, cx);
+    let bytes = input(inputs, 0, cx)?;
+    if matches!(bytes.element_type(), ElementType::Byte | ElementType::SignedByte) {
+        let pool = Pool::of(node, bytes, cx)?;
+        // The kernel takes bytes as they are.
+        if pool.is_plain() && !node.has_output(1) {
+            return Ok(vec![pool.run(cx, "max_pool", bytes, false)?]);
+        }
     }
-    if pool.is_plain() {
-        return Ok(vec![pool.run(cx, "max_pool", x, false)?]);
-    }
-    let padded = pool.pad(cx, x, f32::NEG_INFINITY)?;
-    Ok(vec![pool.run(cx, "max_pool", &padded, true)?])
+    let (x, of) = small_input(inputs, 0, cx)?;
+    let pool = Pool::of(node, &x, cx)?;
+    let mut results = if node.has_output(1) {
+        with_indices(node, &x, &pool, cx)?
+    } else if pool.is_plain() {
+        vec![pool.run(cx, "max_pool", &x, false)?]
+    } else {
+        let padded = pool.pad(cx, &x, f32::NEG_INFINITY)?;
+        vec![pool.run(cx, "max_pool", &padded, true)?]
+    };
+    results[0] = as_small(cx, &results[0], of)?;
+    Ok(results)
 }
 
 /// The windows as rows of a matrix, whose largest elements are found with `argmax`. A table has the index in the source of each

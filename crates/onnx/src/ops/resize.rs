@@ -1,9 +1,9 @@
 //! `Resize` and `Upsample`.
 
 use blocktensor::memory;
-use blocktensor_graph::{Expansion, Result, Value};
+use blocktensor_graph::{ElementType, Expansion, Result, Value};
 
-use super::args::{axes_of, float_input, int_list, maybe};
+use super::args::{as_small, axes_of, float_input, int_list, maybe, small_input};
 use super::{Op, build, op};
 use crate::lists::{CONSTANT, collect, filled};
 use crate::node::{Kind, OnnxNode};
@@ -87,11 +87,17 @@ fn scale_list(inputs: &[Option<Value>], i: usize, cx: &Expansion<'_>) -> Result<
 }
 
 fn resize(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
-    let x = float_input(inputs, 0, cx)?;
     let word = |name: &str, default: &str| node.str(name).unwrap_or(default).to_string();
+    let (mode, coordinates) = (word("mode", "nearest"), word("coordinate_transformation_mode", "half_pixel"));
+    // Elements that are picked keep their type; others are rounded in one that ONNX does not state.
+    let (x, of) = match mode == "nearest" && coordinates != "tf_crop_and_resize" {
+        true => small_input(inputs, 0, cx)?,
+        false => (float_input(inputs, 0, cx)?.clone(), ElementType::F32),
+    };
+    let x = &x;
     let rule = Rule {
-        mode: word("mode", "nearest"),
-        coordinates: word("coordinate_transformation_mode", "half_pixel"),
+        mode,
+        coordinates,
         nearest: word("nearest_mode", "round_prefer_floor"),
         cubic_a: f64::from(node.float("cubic_coeff_a").unwrap_or(-0.75)),
         exclude_outside: node.int("exclude_outside").unwrap_or(0) != 0,
@@ -119,7 +125,8 @@ fn resize(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> 
             ));
         }
     };
-    Ok(vec![resample(cx, x, &plan, &rule)?])
+    let y = resample(cx, x, &plan, &rule)?;
+    Ok(vec![as_small(cx, &y, of)?])
 }
 
 /// The region of an axis that `tf_crop_and_resize` takes: all begins come first.
