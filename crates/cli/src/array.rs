@@ -152,7 +152,7 @@ impl Array {
             (of, values) => {
                 let numpy = match of {
                     ElementType::F32 => "float32",
-                    ElementType::Int(_) => "int64",
+                    ElementType::Int(of) => Stored::of(of).numpy,
                     ElementType::Bool => "bool",
                     ElementType::Byte => "uint8",
                     ElementType::SignedByte => "int8",

@@ -25,23 +25,25 @@ pub struct Stored {
     is_signed: bool,
     /// The type's name in .npy files.
     pub descr: &'static str,
+    /// What numpy calls the type.
+    pub numpy: &'static str,
     /// The type in .safetensors files.
     pub dtype: Dtype,
 }
 
 impl Stored {
     pub fn of(of: Integer) -> Stored {
-        let (width, is_signed, descr, dtype) = match of {
-            Integer::I8 => (1, true, "|i1", Dtype::I8),
-            Integer::I16 => (2, true, "<i2", Dtype::I16),
-            Integer::I32 => (4, true, "<i4", Dtype::I32),
-            Integer::I64 => (8, true, "<i8", Dtype::I64),
-            Integer::U8 => (1, false, "|u1", Dtype::U8),
-            Integer::U16 => (2, false, "<u2", Dtype::U16),
-            Integer::U32 => (4, false, "<u4", Dtype::U32),
-            Integer::U64 => (8, false, "<u8", Dtype::U64),
+        let (width, is_signed, descr, numpy, dtype) = match of {
+            Integer::I8 => (1, true, "|i1", "int8", Dtype::I8),
+            Integer::I16 => (2, true, "<i2", "int16", Dtype::I16),
+            Integer::I32 => (4, true, "<i4", "int32", Dtype::I32),
+            Integer::I64 => (8, true, "<i8", "int64", Dtype::I64),
+            Integer::U8 => (1, false, "|u1", "uint8", Dtype::U8),
+            Integer::U16 => (2, false, "<u2", "uint16", Dtype::U16),
+            Integer::U32 => (4, false, "<u4", "uint32", Dtype::U32),
+            Integer::U64 => (8, false, "<u8", "uint64", Dtype::U64),
         };
-        Stored { of, width, is_signed, descr, dtype }
+        Stored { of, width, is_signed, descr, numpy, dtype }
     }
 
     /// The type for which this is true.

@@ -100,6 +100,9 @@ fn integers_fit_into_the_type_of_the_input() {
         &[("Add", &["x", "x"], &["y"])],
     );
     let file = folder.path().join("x.npy");
+    write_npy(&file, "<f4", [1f32.to_le_bytes()]);
+    run(&["run", text(&twice), "--input", text(&file)])
+        .fails(2, &["it holds f32, and the input is u8; write it as uint8"]);
     let write = |v: i64| write_i64s(&file, &[v]);
     write(300);
     run(&["run", text(&twice), "--input", text(&file)]).fails(2, &["u8", "300"]);
