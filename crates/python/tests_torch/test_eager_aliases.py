@@ -4,6 +4,7 @@ import random
 
 import blocktensor as bt
 import blocktensor.torch as btt
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -112,3 +113,68 @@ def test_gradients_are_refused_as_attributes_too():
     with pytest.raises(bt.UnsupportedOp, match="gradients; eager tensors are for inference; train the model with `blocktensor.torch.train`"):
         eager.requires_grad = True
     assert not eager.requires_grad
+
+
+def test_memory_of_other_tensors_is_not_left_behind_by_a_write():
+    """PyTorch changes what shares memory with the target of a write; calls in place give an eager tensor other memory."""
+    writes = [lambda e: e.add_(1), lambda e: e.relu_(), lambda e: F.relu(e, inplace=True), lambda e: e.mul_(torch.ones(2, 3))]
+    x, array = -torch.ones(2, 3), -np.ones((2, 3), np.float32)
+    rows, weight = -torch.ones(4, 2, 3), nn.Parameter(-torch.ones(2, 3))
+    base = btt.EagerTensor(-torch.ones(2, 3))
+    shared = base.torch()
+    for made in (x, array, rows[1], weight):
+        for write in writes:
+            with pytest.raises(bt.UnsupportedOp, match=r"memory of a (torch\.|numpy\.|torch\.nn\.parameter\.)(Tensor|ndarray|Parameter), which would not change") as e:
+                write(btt.EagerTensor(made))
+            assert e.value.remedy.endswith("or write into `x.clone()`")
+    for write in writes:
+        with pytest.raises(bt.UnsupportedOp, match="memory of a torch.Tensor, which would not change"):
+            write(base)
+        with pytest.raises(bt.UnsupportedOp, match="another eager tensor is a view of"):
+            write(btt.EagerTensor(base))
+    # Copies, converted ones, and memory that nobody else has.
+    del shared
+    base.add_(1)
+    assert torch.equal(base.torch(), torch.zeros(2, 3))
+    assert torch.equal(btt.EagerTensor(x).clone().add_(2).torch(), torch.ones(2, 3))
+    btt.EagerTensor(x > 0).zero_()
+    made = btt.EagerTensor(x)
+    made.data = torch.ones(2, 3)
+    made.add_(1)
+    assert torch.equal(made.torch(), torch.full((2, 3), 2.0)) and torch.equal(x, -torch.ones(2, 3))
+
+
+def test_writes_into_a_shared_tensor_are_seen_by_gradients():
+    x = torch.ones(3)
+    weights = torch.ones(3, requires_grad=True)
+    loss = (weights * x).sum()
+    btt.EagerTensor(x).torch().add_(1)
+    assert x.tolist() == [2, 2, 2]
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+
+
+class ReadsData(nn.Module):
+    def __init__(self, call):
+        super().__init__()
+        self.conv, self.call = nn.Conv2d(4, 4, 1), call
+
+    def forward(self, x):
+        return self.call(self.conv(x))
+
+
+DATA_METHODS = [lambda x: x.data.abs(), lambda x: x.data.add_(1)]
+DATA_CALLS = [lambda x: torch.relu(x.data), lambda x: F.max_pool2d(x.data, 2), lambda x: nn.Linear(6, 2)(x.data)]
+
+
+@pytest.mark.parametrize("call", DATA_METHODS + DATA_CALLS)
+def test_data_inside_of_a_forward_is_refused_by_name(call):
+    eager = btt.swap(ReadsData(call).eval())
+    with torch.no_grad(), pytest.raises(bt.UnsupportedOp) as e:
+        eager(btt.EagerTensor(torch.ones(1, 4, 6, 6)))
+    text = str(e.value)
+    if call in DATA_METHODS:
+        assert "a blocktensor.Tensor has none" in text and "in place of `y.data." in text
+    else:
+        assert "takes no blocktensor.Tensor, which `x.data` of an EagerTensor is" in text
+        assert e.value.remedy == "write `x` or `x.detach()` in place of `x.data`"

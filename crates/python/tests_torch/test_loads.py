@@ -119,3 +119,71 @@ def test_a_state_that_is_no_tensor_is_named():
     with pytest.raises(bt.InvalidArgument, match="got dict for `_extra_state`, but a packed module has tensors alone; leave it out"):
         fast.load_state_dict({**model.state_dict(), "_extra_state": {"scale": 2}})
     fast.load_state_dict(model.state_dict())
+
+
+class Scaled(nn.Module):
+    """Keeps a number in `get_extra_state`, and computes with it."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.scale, self.notes = nn.Conv2d(4, 4, 1), 2.0, {"seen": [1, 2], "mean": torch.ones(2)}
+
+    def forward(self, x):
+        return self.conv(x) * self.scale
+
+    def get_extra_state(self):
+        return {"scale": self.scale, "notes": self.notes}
+
+    def set_extra_state(self, state):
+        self.scale, self.notes = state["scale"], state["notes"]
+
+
+def test_extra_state_is_kept():
+    model, x = nn.Sequential(nn.BatchNorm2d(4), Scaled()).eval(), torch.randn(1, 4, 6, 6)
+    with torch.no_grad():
+        fast = btt.to_blocked(model, x, layouts="nchw")
+        state = fast.state_dict()
+        assert list(state) == list(model.state_dict()) and "1._extra_state" in state
+        assert state._metadata == model.state_dict()._metadata
+        # What was converted, and not what the program edits later.
+        state["1._extra_state"]["notes"]["seen"].append(3)
+        model[1].notes["seen"].append(4)
+        assert fast.state_dict()["1._extra_state"]["notes"]["seen"] == [1, 2]
+        other = nn.Sequential(nn.BatchNorm2d(4), Scaled()).eval()
+        other[1].scale = 5.0
+        other.load_state_dict(fast.state_dict())
+        close(other(x), model(x))
+        # In a module around it, with its prefix.
+        around = nn.Sequential(nn.ReLU(), fast)
+        assert list(around.state_dict()) == list(nn.Sequential(nn.ReLU(), model).state_dict())
+        assert around.state_dict()._metadata.keys() == nn.Sequential(nn.ReLU(), model).state_dict()._metadata.keys()
+        around.load_state_dict(around.state_dict())
+        # The same state loads, another is refused by name, and so is one that lacks it.
+        fast.load_state_dict({**fast.state_dict(), "0.bias": torch.ones(4)})
+        model[0].bias.copy_(torch.ones(4))
+        close(fast(x), model(x))
+        changed = fast.state_dict()
+        changed["1._extra_state"]["scale"] = 3.0
+        with pytest.raises(bt.UnsupportedOp, match="got another `1._extra_state` than the model had when it was converted") as e:
+            fast.load_state_dict(changed)
+        assert e.value.remedy == "load it into the model, and convert the model again"
+        changed.pop("1._extra_state")
+        with pytest.raises(bt.InvalidArgument, match="1._extra_state"):
+            fast.load_state_dict(changed)
+        assert fast.load_state_dict(changed, strict=False).missing_keys == ["1._extra_state"]
+        close(fast(x), model(x))
+
+
+def test_what_a_hook_adds_to_a_state_is_kept():
+    model, x = nn.Conv2d(4, 4, 1).eval(), torch.randn(1, 4, 6, 6)
+    model.register_state_dict_post_hook(lambda module, state, prefix, metadata: state.update({prefix + "made_by": "a hook"}))
+    fast = btt.to_blocked(model, x, layouts="nchw")
+    assert fast.state_dict()["made_by"] == "a hook" and list(fast.state_dict()) == list(model.state_dict())
+
+
+def test_arguments_of_state_dict_in_order():
+    model, x = nn.Conv2d(4, 4, 1).eval(), torch.randn(1, 4, 6, 6)
+    fast, destination = btt.to_blocked(model, x, layouts="nchw"), {}
+    assert fast.state_dict(destination, "a.") is destination and list(destination) == ["a.weight", "a.bias"]
+    assert isinstance(fast.state_dict(keep_vars=True)["weight"], nn.Parameter)
+    assert not isinstance(fast.state_dict()["weight"], nn.Parameter)

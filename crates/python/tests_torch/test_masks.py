@@ -1,5 +1,8 @@
 """Masks: numbers in them, choices between them, masks beside other dtypes; in eager calls and in packed models."""
 
+import copy
+import warnings
+
 import blocktensor as bt
 import blocktensor.torch as btt
 import pytest
@@ -235,3 +238,31 @@ def test_choices_of_integers_are_told_their_way(name):
 def test_large_indices_are_told_their_way():
     with pytest.raises(bt.UnsupportedOp, match=r"do not fit into s32.*pass `x.float\(\)`, or smaller numbers"):
         eager(torch.tensor([2**40]))
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_an_encoder_with_a_padding_mask(batch_first, norm_first):
+    layer = torch.nn.TransformerEncoderLayer(16, 4, 32, 0.0, batch_first=batch_first, norm_first=norm_first)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = torch.nn.TransformerEncoder(layer, 2).eval()
+    x, padding = torch.randn(2, 5, 16), torch.tensor([[False, False, False, True, True], [False] * 5])
+    x = x if batch_first else x.transpose(0, 1).contiguous()
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for mask in (padding, btt.EagerTensor(padding)):
+            if batch_first and not norm_first:
+                # PyTorch's own way for it.
+                with pytest.raises(bt.UnsupportedOp, match="`nn.TransformerEncoder` makes a nested tensor of a padding mask") as e:
+                    btt.swap(model)(btt.EagerTensor(x), src_key_padding_mask=mask)
+                assert "encoder.use_nested_tensor = False" in str(e.value)
+                without = copy.deepcopy(model)
+                without.use_nested_tensor = False
+            else:
+                without = model
+            got = btt.swap(without)(btt.EagerTensor(x), src_key_padding_mask=mask).torch()
+            want = without(x, src_key_padding_mask=padding)
+            assert torch.allclose(got, want, 1e-4, 1e-5)
+            kept = ~padding if batch_first else ~padding.T
+            assert torch.allclose(got[kept], model(x, src_key_padding_mask=padding)[kept], 1e-4, 1e-5)

@@ -16,7 +16,22 @@ from .._operators import UnsupportedAttribute
 from ._answers import FLOATS, Answers
 from ._calls import call
 from ._export import error
-from ._handles import DTYPES, LAST, Absent, Handle, as_torch, as_view, check_alone, check_autocast, described, imported, refused, shared
+from ._handles import (
+    DTYPES,
+    LAST,
+    Absent,
+    Handle,
+    as_torch,
+    as_view,
+    check_alone,
+    check_autocast,
+    described,
+    imported,
+    owner_of,
+    refused,
+    shared,
+    with_owner,
+)
 from ._index import indexed
 from ._values import is_per_channel
 
@@ -68,18 +83,23 @@ class EagerTensor(Answers):
     )
 
     def __init__(self, data: "Tensor | torch.Tensor | EagerTensor") -> None:
-        if isinstance(data, EagerTensor):
-            data = data.data
-        elif not isinstance(data, Tensor):
-            data = shared(data) if isinstance(data, torch.Tensor) else _native.from_dlpack(data)
-        self.data: Tensor = data
+        self.data: Tensor = data  # type: ignore[assignment]
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "requires_grad" and value:
             raise refused("requires_grad", self, "gradients; eager tensors are for inference", "train the model with `blocktensor.torch.train`, or in PyTorch")
-        if name == "data" and not isinstance(value, Tensor):
-            value = EagerTensor(value).data
-        super().__setattr__(name, value)
+        if name != "data":
+            super().__setattr__(name, value)
+            return
+        own = vars(self)
+        own["data"] = _held(value)
+        # It shares memory with what it is made of now.
+        if "family" in own:
+            own["family"] = None
+        if isinstance(value, EagerTensor):
+            as_view(self, value)
+        elif not isinstance(value, Tensor) and getattr(value, "dtype", None) not in _CONVERTED:
+            with_owner(self, value)
 
     def to_blocked(self, layout: str | None = None) -> "EagerTensor":
         """Reorders to a blocked layout."""
@@ -293,7 +313,27 @@ class EagerTensor(Answers):
     # Last: its name hides PyTorch's own in this class.
     def torch(self) -> torch.Tensor:
         """The elements as a PyTorch tensor that shares the memory; a blocked tensor raises `OpaqueLayoutError`."""
-        return as_torch(self.data)
+        if self.family is not None and not self.data.is_blocked:
+            # PyTorch counts writes into the one as writes into the other.
+            owner = owner_of(self)
+            if owner is not None:
+                return owner.detach()
+        made = as_torch(self.data)
+        with_owner(self, made)
+        return made
+
+
+#: Dtypes of which a tensor is converted, and shares no memory.
+_CONVERTED = (torch.bool, torch.int64)
+
+
+def _held(data: Any) -> Tensor:
+    """The tensor of this package that an eager tensor of an object holds."""
+    if isinstance(data, Tensor):
+        return data
+    if isinstance(data, EagerTensor):
+        return data.data
+    return shared(data) if isinstance(data, torch.Tensor) else _native.from_dlpack(data)
 
 
 def _run(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:

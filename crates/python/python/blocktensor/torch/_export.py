@@ -14,7 +14,7 @@ from .._errors import UnsupportedOp
 from ._copies import check_draws, check_graph, check_runs, runs_of
 from ._inline import inline, put_getitems_first
 from ._inputs import names_of
-from ._loads import changes_what_it_loads
+from ._loads import Saved, changes_what_it_loads, saved
 from ._promises import Refused, is_random, is_unknown, only_changes_metadata, op_name, read_later, storages, trains, written
 from ._told import error
 from ._tracing import check, trace
@@ -63,6 +63,8 @@ class Program:
     partial: str = "partial=True"
     #: The module that changes what it loads, which a packed module would not.
     loads: str | None = None
+    #: What the model's `state_dict` has beside weights.
+    saved: Saved = field(default_factory=Saved)
 
     def family(self, node: fx.Node) -> list[fx.Node]:
         """All that shares memory with the results of a call, and the call itself."""
@@ -98,23 +100,18 @@ def export(model: torch.nn.Module, example: Any) -> Program:
     runs = runs_of(model, arguments)
     program = program_of(type(model).__name__, pytree.tree_structure(arguments), lambda: trace(model, arguments, runs.caught, runs.caught_later))
     program.names = names_of(model, len(arguments))
-    _put_in_order(program.exported.state_dict, model)
+    state = program.exported.state_dict
+    program.saved = saved(model, state)
+    # In the model's order: `torch.export` has all parameters before all buffers.
+    given = dict(state)
+    state.clear()
+    state.update((name, given[name]) for name in dict.fromkeys((*program.saved.names, *given)) if name in given)
     program.loads = changes_what_it_loads(model)
     if not program.refused:
         check_runs(model, runs, arguments)
         check_graph(program.exported, program.constants, runs)
         check_draws(model, program.exported, program.constants, arguments)
     return program
-
-
-def _put_in_order(state: dict[str, torch.Tensor], model: torch.nn.Module) -> None:
-    """Gives weights the order of the model's own `state_dict`: `torch.export` has all parameters before all buffers."""
-    modules = model.named_modules(remove_duplicate=False)
-    order = [f"{path}.{name}" if path else name for path, module in modules for name in [*module._parameters, *module._buffers]]
-    given = dict(state)
-    state.clear()
-    state.update({name: given[name] for name in order if name in given})
-    state.update({name: x for name, x in given.items() if name not in state})
 
 
 def program_of(name: str, structure: pytree.TreeSpec, traced: Callable[[], torch.export.ExportedProgram]) -> Program:

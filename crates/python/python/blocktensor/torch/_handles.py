@@ -1,5 +1,6 @@
 """Tensors of this package beside PyTorch's: what a call reads and writes, and how errors describe it."""
 
+import contextlib
 import threading
 import weakref
 from typing import Any
@@ -36,11 +37,11 @@ ACTIVE = _Active()
 
 
 class Handle:
-    """What calls read and write: a tensor of this package, and the eager tensors that share its memory."""
+    """What calls read and write: a tensor of this package, and the tensors that share its memory."""
 
     data: Tensor
-    #: A view, its base and other views of it. `None` where there are none.
-    family: "list[weakref.ref[Handle]] | None" = None
+    #: A view, its base and other views of it, and other libraries' tensors over its memory. `None` where there are none.
+    family: "list[weakref.ref[Any]] | None" = None
     #: The module of a swapped model that made it.
     module: str = ""
     #: What it is where nothing may write into it: a parameter, an input.
@@ -181,13 +182,42 @@ def making(name: str) -> str:
 
 
 def check_alone(name: str, target: Handle) -> None:
-    """Refuses to write where another eager tensor would have to change too."""
+    """Refuses to write where another tensor would have to change too."""
     if target.owner:
         raise refused(name, target, f"it writes into {target.owner}", f"{making(name)}, or leave `inplace=True` out")
-    others = [r() for r in target.family or ()]
-    if any(x is not None and x is not target for x in others):
+    others = [x for r in target.family or () if (x := r()) is not None and x is not target]
+    if any(isinstance(x, Handle) for x in others):
         remedy = f"{making(name)}, or `.clone()` one of them first"
         raise refused(name, target, "it writes into memory that another eager tensor is a view of", remedy)
+    if others:
+        kind = f"{type(others[0]).__module__}.{type(others[0]).__name__}".replace("builtins.", "")
+        remedy = f"{making(name)}, or write into `x.clone()`"
+        raise refused(name, target, f"it writes into memory of a {kind}, which would not change", remedy)
+
+
+def with_owner(made: Handle, x: Any) -> None:
+    """Notes that an eager tensor has the memory of another library's tensor."""
+    owners = [x, x._base] if isinstance(x, torch.Tensor) else [x]
+    family = made.family or [weakref.ref(made)]
+    for owner in owners:
+        if owner is not None:
+            # Objects without weak references keep no memory that is written elsewhere, such as `bytes`.
+            with contextlib.suppress(TypeError):
+                family.append(weakref.ref(owner))
+    made.family = family
+
+
+def owner_of(x: Handle) -> torch.Tensor | None:
+    """The tensor of PyTorch whose memory and shape an eager tensor has, while it lives."""
+    data = x.data
+    for r in x.family or ():
+        one = r()
+        if not isinstance(one, torch.Tensor) or type(one) not in (torch.Tensor, torch.nn.Parameter):
+            continue
+        is_alike = one.shape == x.shape and one.stride() == data.strides and one.dtype == DTYPES[data.dtype]
+        if is_alike and one.data_ptr() == data.data_ptr():
+            return one
+    return None
 
 
 def as_view(made: Handle, base: Handle) -> Handle:

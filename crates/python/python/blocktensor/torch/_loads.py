@@ -1,11 +1,81 @@
-"""What `load_state_dict` gives the weights of a packed module."""
+"""What `state_dict` of a model has beside its weights, and what `load_state_dict` gives the weights of a packed module."""
 
+import contextlib
 import copy
 import functools
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+
+
+@dataclass
+class Saved:
+    """What the model's `state_dict` had when it was converted, beside weights."""
+
+    #: All names, in order.
+    names: list[str] = field(default_factory=list)
+    #: What is no weight: `get_extra_state`, and what hooks add.
+    beside: dict[str, Any] = field(default_factory=dict)
+    #: The versions of modules, by path: code that loads older states asks for them.
+    versions: dict[str, Any] = field(default_factory=dict)
+
+
+def saved(model: torch.nn.Module, weights: Mapping[str, torch.Tensor]) -> Saved:
+    """What the model's `state_dict` has beside these weights."""
+    try:
+        state = model.state_dict()
+        found = Saved(list(state), {name: own_copy(x) for name, x in state.items() if name not in weights})
+    except Exception:
+        # The model cannot save itself; the packed module saves weights.
+        return Saved()
+    metadata: Any = getattr(state, "_metadata", None)
+    found.versions = copy.deepcopy(dict(metadata)) if isinstance(metadata, Mapping) else {}
+    return found
+
+
+def own_copy(x: Any) -> Any:
+    """A copy that later edits do not reach; what cannot be copied as it is."""
+    if isinstance(x, torch.Tensor):
+        return x.detach().clone()
+    with contextlib.suppress(Exception):
+        return copy.deepcopy(x)
+    return x
+
+
+def put_into(destination: Any, prefix: str, keep_vars: bool, weights: Mapping[str, torch.Tensor], model: Saved) -> Any:
+    """Writes a state dict as PyTorch does: weights, what the model had beside them, and the versions of modules."""
+    if destination is None:
+        destination = OrderedDict()
+        destination._metadata = OrderedDict()
+    if hasattr(destination, "_metadata"):
+        destination._metadata.update((prefix + path if path else prefix[:-1], dict(x)) for path, x in model.versions.items())
+    for name in dict.fromkeys((*model.names, *weights)):
+        x = weights.get(name)
+        destination[prefix + name] = own_copy(model.beside[name]) if x is None else x if keep_vars else x.detach()
+    return destination
+
+
+def same_state(a: Any, b: Any) -> bool:
+    """Whether two states that are no weights say the same."""
+    if a is b:
+        return True
+    if isinstance(a, torch.Tensor) or isinstance(b, torch.Tensor):
+        return isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor) and _same(a, b)
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(same_state(x, b[name]) for name, x in a.items())
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(map(same_state, a, b))
+    try:
+        equal: Any = a == b
+        # An array of numpy has one answer for each element.
+        return bool(equal if isinstance(equal, bool) else equal.all())
+    except Exception:
+        return False
 
 
 def loaded(own: Mapping[str, torch.Tensor], given: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:

@@ -3,7 +3,6 @@
 import copy
 import hashlib
 import sys
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -20,7 +19,7 @@ from ._beside import OfOnePlan, check_compiled
 from ._export import Program, export
 from ._handles import as_torch
 from ._inputs import Expected, check_traced, in_order, is_dual, not_a_tensor, problem
-from ._loads import loaded
+from ._loads import loaded, put_into, same_state
 from ._options import check_limits, checked_options
 from ._plan import ModelPlan as ModelPlan
 from ._plan import checked, plan_program, views_of_results
@@ -371,23 +370,25 @@ class BlockedModule(OfOnePlan):
     def _named(self, tensors: Mapping[str, Any]) -> dict[str, Any]:
         """The tensors by the names that this module has for them: `torch.compile` puts a part of its own into names."""
         assert self._program is not None
-        own = {plain_name(name): name for name in (*self._packed, *self._program.exported.state_dict)}
+        own = {plain_name(name): name for name in (*self._packed, *self._program.exported.state_dict, *self._program.saved.beside)}
         return {own.get(plain_name(name), name): x for name, x in tensors.items()}
 
     def _is_weight(self, name: str) -> bool:
         return self._program is not None and name in self._program.exported.state_dict
 
     def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
-        """The plain weights, by the names of the model. The arguments are those of `torch.nn.Module.state_dict`."""
+        """The plain weights, by the names of the model, and what its own `state_dict` had beside them when it was converted. The arguments
+        are those of `torch.nn.Module.state_dict`."""
         if self._program is None:
             text = "a packed file, or a copy of a packed module, has no plain weights"
             raise error(UnsupportedOp, text, "keep the model's own state dict")
-        state = self._program.exported.state_dict
+        # PyTorch takes them in order, too.
+        given: Any = (*args, *(destination, prefix, keep_vars)[len(args) :])
+        destination, prefix, keep_vars = given
+        state, model = self._program.exported.state_dict, self._program.saved
         # They are the model's own tensors, which the program may have edited since.
         self._check(state, state)
-        found = OrderedDict() if destination is None else destination
-        found.update((prefix + name, x.detach()) for name, x in state.items())
-        return found
+        return put_into(destination, prefix, keep_vars, state, model)
 
     def _load_from_state_dict(
         self,
@@ -422,13 +423,17 @@ class BlockedModule(OfOnePlan):
         if not isinstance(state_dict, Mapping):
             text = f"argument `state_dict`: got {type(state_dict).__name__}, but weights are tensors by name"
             raise error(InvalidArgument, text, "pass the state dict of the same model")
+        own, beside = self._program.exported.state_dict, self._program.saved.beside
+        state_dict = self._named(state_dict)
         for name, x in state_dict.items():
-            if not isinstance(x, torch.Tensor):
+            if name in beside and not same_state(beside[name], x):
+                text = f"argument `state_dict`: got another `{name}` than the model had when it was converted, and a packed module has no code to load it"
+                raise error(UnsupportedOp, text, "load it into the model, and convert the model again", op="load_state_dict")
+            if name not in beside and not isinstance(x, torch.Tensor):
                 text = f"argument `state_dict`: got {type(x).__name__} for `{name}`, but a packed module has tensors alone"
                 raise error(InvalidArgument, text, "leave it out; where the model computes with it, load it into the model, and convert that again")
-        own = self._program.exported.state_dict
-        state_dict = self._named(state_dict)
-        missing, unexpected = [name for name in own if name not in state_dict], [name for name in state_dict if name not in own]
+        known = {**own, **beside}
+        missing, unexpected = [name for name in known if name not in state_dict], [name for name in state_dict if name not in known]
         wrong = [*missing, *unexpected] if strict else []
         wrong += [name for name, x in own.items() if name in state_dict and state_dict[name].shape != x.shape]
         if wrong:

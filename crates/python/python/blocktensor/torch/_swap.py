@@ -288,6 +288,10 @@ def _forget(module: torch.nn.Module, args: Any, result: Any) -> None:
     LAST.module = ""
 
 
+#: How Python and PyTorch write the type.
+_OURS = f"{Tensor.__module__}.{Tensor.__name__}"
+
+
 class _UnsupportedCode(UnsupportedOp, AttributeError):
     """Code was asked of what has none: `hasattr` says so."""
 
@@ -310,9 +314,12 @@ class _Typed:
             return self.own(*args, **kwargs) if self.own is not None else type(self.model).forward(self.model, *args, **kwargs)
         except Error:
             raise
-        except (RuntimeError, TypeError, ValueError) as e:
+        except (AttributeError, RuntimeError, TypeError, ValueError) as e:
             # Scripted functions and other code in C++ name the type that they were given.
-            if EagerTensor.__name__ not in str(e):
+            if _OURS in str(e):
+                text = f"a call in the swapped model takes no {_OURS}, which `x.data` of an EagerTensor is: {told_text(e)}"
+                raise error(UnsupportedOp, text, "write `x` or `x.detach()` in place of `x.data`", op="swap") from e
+            if isinstance(e, AttributeError) or EagerTensor.__name__ not in str(e):
                 raise
             text = f"a call in the swapped model takes no EagerTensor: {told_text(e)}"
             remedy = "call it on `x.to_strided().torch()`, or replace what was scripted, or is a transform (`vmap`), by plain Python code"

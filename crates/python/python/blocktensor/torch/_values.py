@@ -59,6 +59,11 @@ WITHOUT_OP: dict[str, str] = {
         ("_upsample_nearest_exact1d", "_upsample_nearest_exact2d", "_upsample_nearest_exact3d"),
         "no op of blocktensor is for `mode='nearest-exact'`; `mode='nearest'` is the same where sizes grow by whole factors",
     ),
+    **dict.fromkeys(
+        ("_nested_tensor_from_mask_left_aligned", "_nested_tensor_from_mask"),
+        "`nn.TransformerEncoder` makes a nested tensor of a padding mask, which this package has none of; with `encoder.use_nested_tensor "
+        "= False` it computes without one, and gives numbers at the padding where it gave zeros",
+    ),
 }
 
 
