@@ -25,9 +25,9 @@ struct Cli {
     /// The network. `linear` is the linear classifier of the other network's task that --task names.
     #[arg(long, value_enum, default_value = "resnet18")]
     net: Name,
-    /// Of `linear`: what it learns.
-    #[arg(long, value_enum, default_value = "directions")]
-    task: TaskName,
+    /// Of `linear`: what it learns; directions without it.
+    #[arg(long, value_enum)]
+    task: Option<TaskName>,
     /// One layout; both without it.
     #[arg(long, value_enum)]
     layout: Option<LayoutName>,
@@ -60,8 +60,8 @@ struct Cli {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Threads; by default the machine's number of processors.
-    #[arg(long)]
-    threads: Option<usize>,
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
     /// Where to draw the losses.
     #[arg(long)]
     svg: Option<PathBuf>,
@@ -127,7 +127,7 @@ struct Run {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let threads = cli.threads.unwrap_or_else(blocktensor::current_threads);
+    let threads = cli.threads.map_or_else(blocktensor::current_threads, usize::from);
     match run_with_threads(threads, || all(&cli)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
@@ -144,13 +144,11 @@ fn all(cli: &Cli) -> Result<(), Failure> {
         Name::MobilenetV2 => Net::MobileNetV2,
         Name::Unet => Net::UNet { width: cli.width.unwrap_or(16) },
         Name::Linear => Net::Linear(match cli.task {
-            TaskName::Directions => Task::Directions,
-            TaskName::Textures => Task::Textures,
+            Some(TaskName::Textures) => Task::Textures,
+            _ => Task::Directions,
         }),
     };
-    if [cli.batch, cli.batches, cli.size].contains(&0) {
-        return Err("--batch, --batches and --size are at least 1".into());
-    }
+    check(cli)?;
     if let Some(to) = &cli.export {
         export(cli, net, to)?;
     }
@@ -168,6 +166,23 @@ fn all(cli: &Cli) -> Result<(), Failure> {
     if let Some(path) = &cli.log {
         let lines: Vec<String> = runs.iter().map(json).collect();
         fs::write(path, format!("[{}]\n", lines.join(",\n")))?;
+    }
+    Ok(())
+}
+
+/// Refuses what would be ignored, or leads to no training.
+fn check(cli: &Cli) -> Result<(), Failure> {
+    if [Some(cli.batch), Some(cli.batches), Some(cli.size), cli.width].contains(&Some(0)) {
+        return Err("--batch, --batches, --size and --width are at least 1".into());
+    }
+    if cli.task.is_some() && !matches!(cli.net, Name::Linear) {
+        return Err("--task is for `--net linear`: every other network has its own; leave it out".into());
+    }
+    if cli.width.is_some() && !matches!(cli.net, Name::Resnet18 | Name::Unet) {
+        return Err("--width is for resnet18 and unet; leave it out".into());
+    }
+    if !(cli.rate.is_finite() && cli.rate >= 0.0) {
+        return Err(format!("--rate is a finite number of 0 or more, and not {}", cli.rate).into());
     }
     Ok(())
 }

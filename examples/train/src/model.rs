@@ -75,7 +75,15 @@ impl Model {
         let mut saved = StateDict::read(path)?;
         let steps = saved.take(STEPS)?.to_vec::<i32>()?;
         let mut model = Model::new(format, 0, sgd);
-        model.steps = steps.first().map_or(0, |&steps| steps as usize);
+        model.steps = match steps[..] {
+            [steps] if steps >= 0 => steps as usize,
+            _ => {
+                let rule = format!("`{STEPS}` is one number of 0 or more");
+                let remedy = "resume with a file that `save` wrote";
+                let complaint = Complaint::new("resume", "file", format!("{steps:?}"), rule, remedy);
+                return Err(Error::InvalidArgument(complaint));
+            }
+        };
         model.saved = Some(saved);
         Ok(model)
     }

@@ -3,7 +3,7 @@
 
 use blocktensor::ledger::{self, Cause, Ledger};
 use blocktensor::ops::Algorithm;
-use blocktensor::{StateDict, run_with_threads};
+use blocktensor::{StateDict, StridedTensor, run_with_threads};
 use blocktensor_grad::Sgd;
 use blocktensor_train::data::{Data, SIZE, Task};
 use blocktensor_train::model::{Format, Model};
@@ -183,6 +183,64 @@ fn a_file_of_another_network_is_refused() {
     let mut wide = Model::resume(&path, Format::Nhwc, sgd()).unwrap();
     let error = prepare(Net::ResNet18 { width: 6 }, &mut wide, &data).unwrap_err().to_string();
     assert!(error.contains("conv1.weight") && error.contains("same network"), "{error}");
+}
+
+#[test]
+fn a_number_of_steps_is_one_of_0_or_more() {
+    let (_folder, path) = saved(&model(Format::Nhwc));
+    for steps in [&[-1][..], &[], &[1, 2]] {
+        let mut dict = StateDict::read(&path).unwrap();
+        dict.insert("train.steps", StridedTensor::from_slice(steps, &[steps.len()]).unwrap());
+        dict.save(&path).unwrap();
+        let error = Model::resume(&path, Format::Nhwc, sgd()).unwrap_err().to_string();
+        assert!(error.contains("`train.steps` is one number of 0 or more"), "{error}");
+    }
+}
+
+#[test]
+fn a_velocity_is_for_its_weights() {
+    let net = Net::ResNet18 { width: 4 };
+    let mut small = model(Format::Nhwc);
+    let data = data(net, Format::Nhwc);
+    train(net, &mut small, &data, 1);
+    let (_folder, path) = saved(&small);
+    let mut dict = StateDict::read(&path).unwrap();
+    // It would be broadcast to the sizes of the weights.
+    let name = dict
+        .names()
+        .find(|name| name.starts_with("train.velocity.") && name.contains("bn"))
+        .unwrap()
+        .to_string();
+    dict.insert(name, StridedTensor::from_slice(&[1f32], &[1]).unwrap());
+    dict.save(&path).unwrap();
+    let mut second = Model::resume(&path, Format::Nhwc, sgd()).unwrap();
+    prepare(net, &mut second, &data).unwrap();
+    let error = step(net, &mut second, &data).unwrap_err().to_string();
+    assert!(error.contains("argument `state`: got [1] f32"), "{error}");
+}
+
+fn command(arguments: &[&str]) -> String {
+    let program =
+        std::process::Command::new(env!("CARGO_BIN_EXE_blocktensor-train")).args(arguments).output();
+    let program = program.unwrap();
+    assert!(!program.status.success(), "{arguments:?}");
+    String::from_utf8(program.stderr).unwrap()
+}
+
+#[test]
+fn options_that_would_be_ignored_are_refused() {
+    for (arguments, part) in [
+        (&["--task", "textures"][..], "--task is for `--net linear`"),
+        (&["--net", "resnet50", "--width", "8"], "--width is for resnet18 and unet"),
+        (&["--width", "0"], "at least 1"),
+        (&["--rate", "nan"], "--rate is a finite number"),
+        (&["--rate=-1"], "--rate is a finite number"),
+        (&["--threads", "0"], "0 is not in 1.."),
+        (&["--save", "x.safetensors"], "--layout"),
+    ] {
+        let error = command(arguments);
+        assert!(error.contains(part), "{arguments:?}: {error}");
+    }
 }
 
 #[test]
