@@ -191,6 +191,28 @@ fn what_is_no_quantisation_of_8_bits_is_refused_by_name() {
     assert!(e.contains("blocks of an axis") || e.contains("block_size"), "{e}");
 }
 
+/// A bias far below the step of the sums is no whole number of steps, and is not rounded to 0.
+#[test]
+fn a_bias_below_the_step_of_the_sums_is_kept() {
+    let model = Model::new().opset(13).input("x", &[1, 1, 1, 2]).pair("x", 200.0, DataType::UINT8, 127);
+    let model = model
+        .pair("w", 30.0, DataType::INT8, 0)
+        .bytes_of("w", DataType::INT8, &[2, 1, 1, 1], &[1, 2])
+        .floats("bias", &[2], &[-1.125, 2.5])
+        .node("QuantizeLinear", &["x", "x_scale", "x_zero"], &["q"])
+        .node("DequantizeLinear", &["q", "x_scale", "x_zero"], &["d"])
+        .node("DequantizeLinear", &["w", "w_scale", "w_zero"], &["dw"])
+        .node("Conv", &["d", "dw", "bias"], &["y"])
+        .output("y");
+    let graph = model.read().unwrap();
+    for layouts in [Layouts::Nchw, Layouts::Blocked] {
+        let plan = graph.plan(&PlanOptions::new(layouts)).unwrap();
+        let x = StridedTensor::from_slice(&[3f32, 200.0], &[1, 1, 1, 2]).unwrap();
+        let y = plan.run(&[&x]).unwrap()[0].to_vec::<f32>().unwrap();
+        assert_eq!(y, [-1.125, 5998.875, 2.5, 12002.5]);
+    }
+}
+
 /// What picks elements, on bytes that a node computes and on integers of inputs: as ONNX Runtime, in their type.
 #[test]
 fn elements_of_small_integers_are_picked() {

@@ -242,11 +242,12 @@ fn use_integers(network: &mut Network, i: usize, links: &Links) -> Result<bool> 
     Ok(true)
 }
 
-/// A bias in units of the sums, if it is of whole numbers there, as quantisers make them.
+/// A bias in units of the sums, if it is of whole numbers there, as quantisers make them, but for the roundings of f32. What is
+/// rounded away is relative to the bias: where all sums are 0, the result is the bias.
 fn whole(bias: &[f32], scales: &[f64]) -> Option<Vec<f32>> {
     let of = |(b, s): (&f32, &f64)| {
         let sums = f64::from(*b) / s;
-        let is_whole = (sums - sums.round()).abs() <= 1e-3 + 3e-7 * sums.abs();
+        let is_whole = (sums - sums.round()).abs() <= 3e-7 * sums.abs();
         (is_whole && sums.abs() <= LARGEST_BIAS).then_some(sums.round() as f32)
     };
     bias.iter().zip(scales).map(of).collect()
