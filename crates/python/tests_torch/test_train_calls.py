@@ -272,6 +272,25 @@ def test_dropout(kind, layout):
     assert x.grad.abs().sum() > 0
 
 
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_dropout_in_attention(is_causal):
+    x, eye = X[:, 0], torch.eye(6).expand(4, 6, 6)
+    net = btt.train(One(lambda s, x: F.scaled_dot_product_attention(x, s.linear(x), eye, dropout_p=s.p, is_causal=is_causal), linear=nn.Linear(6, 6), p=0.5))
+    torch.manual_seed(15)
+    y = net(x)
+    assert not torch.equal(net(x), y)
+    torch.manual_seed(15)
+    close(net(x), y, 0, 0)
+    net.kept.module.p = 0.0
+    plain, kept = net(x), y != 0
+    close(y[kept], plain[kept] * 2)
+    assert 0.2 < kept.sum() / (plain != 0).sum() < 0.8
+    y.sum().backward()
+    # The default layer, which has dropout.
+    layer = nn.TransformerEncoderLayer(6, 2, 8, batch_first=True)
+    btt.train(layer)(x).sum().backward()
+
+
 def test_a_check_changes_nothing():
     model = nn.Sequential(nn.Conv2d(8, 6, 1), nn.BatchNorm2d(6), nn.Dropout(0.5)).train()
     net = btt.train(model)

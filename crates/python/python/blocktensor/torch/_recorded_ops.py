@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from ._handles import ACTIVE, shared, value_of
+from ._table import attention_weights
 from ._values import TABLE, Builder, Unsupported, Value
 
 #: As the table: from the name of an aten op to a function that takes the builder, then the call's arguments.
@@ -73,11 +74,34 @@ def instance_norm(b: Builder, x: Value, *rest: Any) -> Any:
 
 @recorded("dropout", "feature_dropout")
 def dropout(b: Builder, x: Value, p: float, train: bool) -> Value:
+    return _dropped(b, b.name, x, p) if train else x
+
+
+def _dropped(b: Builder, op: str, x: Value, p: float) -> Value:
     """The seed is drawn from PyTorch's generator, the mask by this package: it is another one than PyTorch's."""
-    if not train or p == 0:
+    if p == 0:
         return x
     seed = int(torch.empty((), dtype=torch.int64).random_())
-    return b.op(b.name, x=x, p=float(p), seed=seed, training=True)
+    return b.op(op, x=x, p=float(p), seed=seed, training=True)
+
+
+@recorded("scaled_dot_product_attention")
+def attention(
+    b: Builder,
+    q: Value,
+    k: Value,
+    v: Value,
+    attn_mask: Any = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Any:
+    if enable_gqa or not dropout_p:
+        return TABLE[b.name](b, q, k, v, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
+    weights = attention_weights(b, q, k, attn_mask, is_causal, scale)
+    return b.op("matmul", a=_dropped(b, "dropout", weights, dropout_p), b=v)
 
 
 @recorded("detach")

@@ -165,6 +165,11 @@ def attention(
 ) -> Value:
     if enable_gqa or dropout_p:
         raise Unsupported("grouped attention, or attention with dropout; write it as matmul and softmax")
+    return b.op("matmul", a=attention_weights(b, q, k, attn_mask, is_causal, scale), b=v)
+
+
+def attention_weights(b: Builder, q: Value, k: Value, attn_mask: Any, is_causal: bool, scale: float | None) -> Value:
+    """What attention multiplies its values by."""
     if is_causal:
         attn_mask = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool).tril()
     rank = len(k.shape)
@@ -172,15 +177,14 @@ def attention(
     scores = b.op("matmul", a=q, b=keys)
     scores = b.op("mul_scalar", x=scores, other=1 / math.sqrt(q.shape[-1]) if scale is None else scale)
     if attn_mask is None:
-        return b.op("matmul", a=b.op("softmax", x=scores, axis=rank - 1), b=v)
+        return b.op("softmax", x=scores, axis=rank - 1)
     if getattr(attn_mask, "dtype", None) in ("bool", torch.bool):
         scores = b.op("where", condition=attn_mask, a=scores, b=filled(-math.inf))
     else:
         scores = b.op("add", a=scores, b=attn_mask)
     # A row that is masked everywhere has no weights: the softmax alone makes it NaN.
     masked = b.op("eq_scalar", x=scores, other=-math.inf)
-    weights = b.op("where", condition=masked, a=filled(0.0), b=b.op("softmax", x=scores, axis=rank - 1))
-    return b.op("matmul", a=weights, b=v)
+    return b.op("where", condition=masked, a=filled(0.0), b=b.op("softmax", x=scores, axis=rank - 1))
 
 
 @aten("hardtanh", "clamp", "clip")
