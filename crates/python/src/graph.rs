@@ -9,12 +9,12 @@ use blocktensor_graph::{
     Profiles, Sizes, ValueId,
 };
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyString};
 
 use crate::call::value;
 use crate::errors::{Outcome, check_threads, held, invalid, on_threads, released};
 use crate::exchange;
-use crate::name::{self, FilePath, Name, shown};
+use crate::name::{self, FilePath, Name, Names, Pairs, shown};
 use crate::number::{self, Named, Number};
 use crate::plan::PyPlan;
 use crate::signals::Signals;
@@ -24,11 +24,8 @@ use crate::signals::Signals;
 pub(crate) struct PyModel(Mutex<Graph>);
 
 fn sizes_of(op: &'static str, sizes: Option<Named>) -> Outcome<Sizes> {
-    let mut all = Sizes::new();
-    for (name, size) in sizes.unwrap_or_default() {
-        all = all.with(&name.of(op, "sizes")?, size.of(op, "sizes")?);
-    }
-    Ok(all)
+    let named = sizes.map(|sizes| sizes.of(op, "sizes")).transpose()?.unwrap_or_default();
+    Ok(named.into_iter().fold(Sizes::new(), |all, (name, size)| all.with(&name, size)))
 }
 
 fn layouts_of(op: &'static str, name: Name) -> Outcome<Layouts> {
@@ -75,22 +72,20 @@ fn options_of(
 }
 
 fn dims_of(op: &'static str, dims: &Bound<'_, PyAny>) -> Outcome<Vec<Dim>> {
+    let refused = |got: &Bound<'_, PyAny>| {
+        invalid(op, "shape", shown(got), "sizes are numbers or names".into(), "pass a list of them")
+    };
+    // The characters of a text are no names.
+    if dims.is_instance_of::<PyString>() {
+        return Err(refused(dims));
+    }
     let mut made = Vec::new();
-    for dim in dims.try_iter()? {
+    for dim in dims.try_iter().map_err(|_| refused(dims))? {
         let dim = dim?;
         made.push(match (dim.extract::<usize>(), dim.extract::<Name>()) {
             (Ok(size), _) => Dim::Size(size),
-            (_, Ok(name)) => Dim::Named(name.of(op, "shape")?),
-            _ => {
-                let got = shown(&dim);
-                return Err(invalid(
-                    op,
-                    "shape",
-                    got,
-                    "sizes are numbers or names".into(),
-                    "pass a list of them",
-                ));
-            }
+            (_, Ok(name)) => Dim::Named(name::checked(op, "shape", name.of(op, "shape")?)?),
+            _ => return Err(refused(&dim)),
         });
     }
     Ok(made)
@@ -133,7 +128,8 @@ impl PyModel {
     fn input(&self, py: Python<'_>, name: Name, shape: &Bound<'_, PyAny>) -> PyResult<()> {
         let op = "input";
         held(py, op, || {
-            let (name, dims) = (name.of(op, "name")?, dims_of(op, shape)?);
+            let name = name::checked(op, "name", name.of(op, "name")?)?;
+            let dims = dims_of(op, shape)?;
             self.with(|g| Ok(g.input(&name, &dims).map(|_| ())?))
         })
     }
@@ -142,7 +138,7 @@ impl PyModel {
     fn constant(&self, py: Python<'_>, name: Name, tensor: &Bound<'_, PyAny>) -> PyResult<()> {
         let op = "constant";
         held(py, op, || {
-            let name = name.of(op, "name")?;
+            let name = name::checked(op, "name", name.of(op, "name")?)?;
             let t = match exchange::import(tensor, op, "tensor")? {
                 Tensor::Strided(t) => t,
                 Tensor::Blocked(t) => t.to_strided(MemoryFormat::Contiguous)?,
@@ -172,28 +168,31 @@ impl PyModel {
     }
 
     /// Adds an op by name. `inputs` are pairs of an argument's name and a value's, in the schema's order; `outputs` names the
-    /// results.
+    /// results: each of them.
     fn op(
         &self,
         py: Python<'_>,
         node: Name,
         op: Name,
-        inputs: Vec<(Name, Name)>,
+        inputs: Pairs,
         params: &Bound<'_, PyDict>,
-        outputs: Vec<Name>,
+        outputs: Names,
     ) -> PyResult<()> {
         let here = "Model.op";
         held(py, here, || {
-            let (node, op) = (node.of(here, "node")?, op.of(here, "op")?);
-            let pair = |(argument, value): (Name, Name)| {
-                Ok((argument.of(here, "inputs")?, value.of(here, "inputs")?))
-            };
-            let inputs = inputs.into_iter().map(pair).collect::<Outcome<Vec<_>>>()?;
-            let outputs = name::all(here, "outputs", outputs)?;
+            let (node, op) = (name::checked(here, "node", node.of(here, "node")?)?, op.of(here, "op")?);
+            let inputs = inputs.of(here, "inputs")?;
+            let outputs = outputs.of(here, "outputs")?.into_iter();
+            let outputs =
+                outputs.map(|name| name::checked(here, "outputs", name)).collect::<Outcome<Vec<_>>>()?;
             let mut given = Vec::new();
             let specs = dispatch::op(&op).map_or(&[][..], |op| op.schema().args);
             for (name, x) in params.iter() {
-                let name = name.extract::<Name>()?.of(here, "params")?;
+                let name = name.extract::<Name>().map_err(|_| {
+                    let rule = "parameters have names".to_string();
+                    invalid(here, "params", shown(&name), rule, "see `blocktensor.ops`")
+                })?;
+                let name = name.of(here, "params")?;
                 let Some(spec) = specs.iter().find(|s| s.name == name && !s.kind.is_tensor()) else {
                     let rule = format!("op `{op}` has no such parameter");
                     return Err(invalid(here, "params", format!("`{name}`"), rule, "see `blocktensor.ops`"));
@@ -214,7 +213,8 @@ impl PyModel {
     fn output(&self, py: Python<'_>, name: Name, value: Name) -> PyResult<()> {
         let op = "output";
         held(py, op, || {
-            let (name, value) = (name.of(op, "name")?, value.of(op, "value")?);
+            let name = name::checked(op, "name", name.of(op, "name")?)?;
+            let value = value.of(op, "value")?;
             self.with(|g| {
                 let id = PyModel::id(g, op, &value)?;
                 Ok(g.output(&name, id)?)
@@ -265,11 +265,11 @@ impl PyModel {
         })
     }
 
-    /// The same model with other outputs: any values, by name.
-    fn with_outputs(&self, py: Python<'_>, names: Vec<Name>) -> PyResult<PyModel> {
+    /// The same model with other outputs: any values, by name. One output is a `str`, too.
+    fn with_outputs(&self, py: Python<'_>, names: Names) -> PyResult<PyModel> {
         let (op, graph) = ("with_outputs", self.graph());
         held(py, op, || {
-            let names = name::all(op, "names", names)?;
+            let names = names.of(op, "names")?;
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             Ok(PyModel(Mutex::new(graph.with_outputs(&names)?)))
         })

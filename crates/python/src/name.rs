@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::PyUnicodeEncodeError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyString};
 
 use crate::errors::{Outcome, invalid};
 
@@ -88,9 +88,71 @@ impl FilePath {
     }
 }
 
-/// All names of a list.
-pub(crate) fn all(op: &'static str, argument: &str, list: Vec<Name>) -> Outcome<Vec<String>> {
-    list.into_iter().map(|name| name.of(op, argument)).collect()
+/// A list of what names are in, or the text of another object.
+pub(crate) struct Listed<T>(Result<Vec<T>, String>);
+
+/// Names: a sequence, or one `str`.
+pub(crate) type Names = Listed<Name>;
+
+/// Pairs of names.
+pub(crate) type Pairs = Listed<(Name, Name)>;
+
+impl<'a, 'py, T> FromPyObject<'a, 'py> for Listed<T>
+where
+    T: FromPyObjectOwned<'py>,
+{
+    type Error = PyErr;
+
+    fn extract(x: Borrowed<'a, 'py, PyAny>) -> PyResult<Listed<T>> {
+        let refused = || Ok(Listed(Err(shown(&x))));
+        // The characters of a text are no names.
+        if x.is_instance_of::<PyString>() {
+            return x.extract::<T>().map_or_else(|_| refused(), |one| Ok(Listed(Ok(vec![one]))));
+        }
+        let Ok(items) = x.try_iter() else { return refused() };
+        let mut list = Vec::new();
+        for item in items {
+            match item?.extract::<T>() {
+                Ok(one) => list.push(one),
+                Err(_) => return refused(),
+            }
+        }
+        Ok(Listed(Ok(list)))
+    }
+}
+
+impl Names {
+    /// The names, for an argument of this function.
+    pub(crate) fn of(self, op: &'static str, argument: &str) -> Outcome<Vec<String>> {
+        let list = self.0.map_err(|got| {
+            let rule = "it is a name, or a sequence of names".to_string();
+            invalid(op, argument, got, rule, "pass a list of `str`")
+        })?;
+        list.into_iter().map(|name| name.of(op, argument)).collect()
+    }
+}
+
+impl Pairs {
+    /// The names, for an argument of this function.
+    pub(crate) fn of(self, op: &'static str, argument: &str) -> Outcome<Vec<(String, String)>> {
+        let list = self.0.map_err(|got| {
+            let rule = "it is a sequence of pairs: an argument's name and a value's".to_string();
+            invalid(op, argument, got, rule, "pass a list such as `[(\"x\", \"image\")]`")
+        })?;
+        list.into_iter().map(|(a, b)| Ok((a.of(op, argument)?, b.of(op, argument)?))).collect()
+    }
+}
+
+/// A name that a program gives: other programs find it by this text, in C up to the first NUL.
+pub(crate) fn checked(op: &'static str, argument: &str, name: String) -> Outcome<String> {
+    match name.is_empty() || name.contains('\0') {
+        false => Ok(name),
+        true => {
+            let (got, rule) =
+                (format!("`{}`", name.escape_debug()), "a name has characters, and none is NUL");
+            Err(invalid(op, argument, got, rule.to_string(), "choose another name"))
+        }
+    }
 }
 
 /// An optional name.

@@ -1,24 +1,36 @@
-//! Numbers of Python: those that no count can be, such as -1 and 2**70, become errors of this package.
+//! Numbers of Python: those that no count can be, such as -1, 2**70, 2.5 and "3", become errors of this package.
 
 use std::collections::BTreeMap;
 
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::PyInt;
+use pyo3::types::{PyFloat, PyInt, PyMapping, PyString};
 
 use crate::errors::{Outcome, invalid};
-use crate::name::Name;
+use crate::name::{Name, shown};
 
 /// A number that an argument takes, or the text of one that does not fit `T`. A function takes this in place of `T`: the
 /// interpreter converts arguments before the function can say which call they belong to.
 pub(crate) struct Number<T>(Result<T, Refused>);
 
-/// A number that does not fit.
+/// What does not fit.
 struct Refused {
     got: String,
-    /// Whether it is negative and `T` takes no such number. Otherwise it has too many bits.
-    is_negative: bool,
+    why: Why,
+}
+
+enum Why {
+    /// `T` takes no negative number.
+    Negative,
+    /// It has too many bits.
+    Large,
+    /// It is no integer, and `T` takes no other object.
+    NoInteger,
+    /// It is no number.
+    NoNumber,
+    /// It is no list of sizes.
+    NoSizes,
 }
 
 impl<'a, 'py, T> FromPyObject<'a, 'py> for Number<T>
@@ -32,35 +44,44 @@ where
             Ok(number) => Ok(Number(Ok(number))),
             Err(e) => {
                 let (py, e): (_, PyErr) = (x.py(), e.into());
-                if !e.is_instance_of::<PyOverflowError>(py) {
-                    return Err(e);
+                if e.is_instance_of::<PyOverflowError>(py) {
+                    let is_signed = PyInt::new(py, -1).extract::<T>().is_ok();
+                    let is_negative = x.lt(0).unwrap_or(false) && !is_signed;
+                    let why = if is_negative { Why::Negative } else { Why::Large };
+                    return Ok(Number(Err(Refused { got: text(&x), why })));
                 }
-                let is_signed = PyInt::new(py, -1).extract::<T>().is_ok();
-                let is_negative = x.lt(0).unwrap_or(false) && !is_signed;
-                Ok(Number(Err(Refused { got: text(&x), is_negative })))
+                if e.is_instance_of::<PyTypeError>(py) {
+                    let takes_floats = PyFloat::new(py, 0.5).extract::<T>().is_ok();
+                    let why = if takes_floats { Why::NoNumber } else { Why::NoInteger };
+                    return Ok(Number(Err(Refused { got: shown(&x), why })));
+                }
+                Err(e)
             }
         }
     }
 }
 
 /// The sizes of a tensor: a sequence of integers, or one integer for a tensor of rank 1.
-pub(crate) struct Sizes(pub(crate) Vec<Number<usize>>);
+pub(crate) struct Sizes<T = usize>(pub(crate) Vec<Number<T>>);
 
-impl<'a, 'py> FromPyObject<'a, 'py> for Sizes {
+impl<'a, 'py, T> FromPyObject<'a, 'py> for Sizes<T>
+where
+    T: FromPyObjectOwned<'py>,
+{
     type Error = PyErr;
 
-    fn extract(x: Borrowed<'a, 'py, PyAny>) -> PyResult<Sizes> {
-        if let Ok(one) = x.extract() {
+    fn extract(x: Borrowed<'a, 'py, PyAny>) -> PyResult<Sizes<T>> {
+        let one = x.extract::<Number<T>>()?;
+        if !matches!(one.0, Err(Refused { why: Why::NoInteger, .. })) {
             return Ok(Sizes(vec![one]));
         }
-        let all: PyResult<Vec<_>> =
-            x.try_iter().and_then(|items| items.map(|item| item?.extract()).collect());
-        all.map(Sizes).map_err(|e| {
-            let text = format!("sizes are an integer or a sequence of integers, got {}", text(&x));
-            let made = PyTypeError::new_err(text);
-            made.set_cause(x.py(), Some(e));
-            made
-        })
+        // The characters of a text are no sizes.
+        match x.try_iter() {
+            Ok(items) if !x.is_instance_of::<PyString>() => {
+                items.map(|item| item?.extract()).collect::<PyResult<Vec<_>>>().map(Sizes)
+            }
+            _ => Ok(Sizes(vec![Number(Err(Refused { got: shown(&x), why: Why::NoSizes }))])),
+        }
     }
 }
 
@@ -83,11 +104,16 @@ fn text(x: &Borrowed<'_, '_, PyAny>) -> String {
 impl<T> Number<T> {
     /// The number, for an argument of this function.
     pub(crate) fn of(self, op: &'static str, argument: &str) -> Outcome<T> {
-        self.0.map_err(|Refused { got, is_negative }| {
-            let (rule, remedy) = match (is_negative, argument) {
-                (true, "shape" | "sizes") => ("a size is 0 or more", "pass a size of 0 or more"),
-                (true, _) => ("this number is 0 or more", "pass a number of 0 or more"),
-                (false, _) => ("the machine's integers do not hold it", "pass a number that is nearer to 0"),
+        self.0.map_err(|Refused { got, why }| {
+            let (rule, remedy) = match why {
+                Why::Negative if matches!(argument, "shape" | "sizes") => {
+                    ("a size is 0 or more", "pass a size of 0 or more")
+                }
+                Why::Negative => ("this number is 0 or more", "pass a number of 0 or more"),
+                Why::Large => ("the machine's integers do not hold it", "pass a number that is nearer to 0"),
+                Why::NoInteger => ("it is an integer", "pass an integer: `int(x)` of text or a float"),
+                Why::NoNumber => ("it is a number", "pass a number: `float(x)` of text"),
+                Why::NoSizes => ("sizes are an integer or a sequence of integers", "pass them as a list"),
             };
             invalid(op, argument, got, rule.to_string(), remedy)
         })
@@ -104,5 +130,37 @@ pub(crate) fn maybe<T>(op: &'static str, argument: &str, number: Option<Number<T
     number.map(|number| number.of(op, argument)).transpose()
 }
 
-/// Numbers by name.
-pub(crate) type Named = BTreeMap<Name, Number<usize>>;
+/// Numbers by name, or the text of what is no mapping.
+pub(crate) struct Named(Result<Vec<(Name, Number<usize>)>, String>);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Named {
+    type Error = PyErr;
+
+    fn extract(x: Borrowed<'a, 'py, PyAny>) -> PyResult<Named> {
+        let Ok(mapping) = x.cast::<PyMapping>() else {
+            return Ok(Named(Err(shown(&x))));
+        };
+        let mut all = Vec::new();
+        for item in mapping.items()? {
+            let (name, number) = item.extract::<(Bound<'_, PyAny>, Number<usize>)>()?;
+            match name.extract::<Name>() {
+                Ok(name) => all.push((name, number)),
+                Err(_) => return Ok(Named(Err(shown(&x)))),
+            }
+        }
+        Ok(Named(Ok(all)))
+    }
+}
+
+impl Named {
+    /// The numbers, for an argument of this function.
+    pub(crate) fn of(self, op: &'static str, argument: &str) -> Outcome<BTreeMap<String, usize>> {
+        let all = self.0.map_err(|got| {
+            let rule = "it is a mapping from names to integers".to_string();
+            invalid(op, argument, got, rule, "pass a dict such as `{\"batch\": 1}`")
+        })?;
+        let number =
+            |(name, number): (Name, Number<usize>)| Ok((name.of(op, argument)?, number.of(op, argument)?));
+        all.into_iter().map(number).collect()
+    }
+}

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use blocktensor::{DType, StridedTensor, Tensor};
+use blocktensor::{DType, MemoryFormat, StridedTensor, Tensor};
 use blocktensor_grad::{AdamW, AdamWState, Sgd};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping};
@@ -11,6 +11,7 @@ use pyo3::types::{PyDict, PyMapping};
 use crate::errors::{Outcome, held, invalid, released};
 use crate::exchange;
 use crate::name::{Name, shown};
+use crate::number::Number;
 use crate::tensor::PyTensor;
 
 /// An optimiser of Rust, which counts weights, and the names that they have here.
@@ -22,6 +23,9 @@ struct Named<T> {
 
 /// What this file needs of an optimiser.
 trait Optimiser: Clone + Send {
+    /// The endings of the names of what it keeps of weights.
+    const PARTS: &[&str];
+
     fn step(&mut self, number: usize, w: &Tensor, g: &Tensor) -> blocktensor::Result<Tensor>;
     /// What it keeps of weights, each tensor with the ending of its name.
     fn kept(&self, number: usize) -> Outcome<Vec<(&'static str, Tensor)>>;
@@ -39,6 +43,8 @@ fn saved<'a>(kept: &'a BTreeMap<String, Tensor>, ending: &'static str) -> Outcom
 }
 
 impl Optimiser for Sgd {
+    const PARTS: &[&str] = &["velocity"];
+
     fn step(&mut self, number: usize, w: &Tensor, g: &Tensor) -> blocktensor::Result<Tensor> {
         Sgd::step(self, number, w, g)
     }
@@ -54,6 +60,8 @@ impl Optimiser for Sgd {
 }
 
 impl Optimiser for AdamW {
+    const PARTS: &[&str] = &["steps", "mean", "square"];
+
     fn step(&mut self, number: usize, w: &Tensor, g: &Tensor) -> blocktensor::Result<Tensor> {
         AdamW::step(self, number, w, g)
     }
@@ -87,7 +95,11 @@ fn tensors(op: &'static str, argument: &str, x: &Bound<'_, PyAny>) -> Outcome<Ve
     };
     let mut all = Vec::new();
     for item in mapping.items()? {
-        let (name, x) = item.extract::<(Name, Bound<'_, PyAny>)>()?;
+        let (name, x) = item.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()?;
+        let name = name.extract::<Name>().map_err(|_| {
+            let rule = "tensors have names here".to_string();
+            invalid(op, argument, shown(&name), rule, "pass a dict whose keys are `str`")
+        })?;
         if !x.is_none() {
             all.push((name.of(op, argument)?, exchange::import(&x, op, argument)?));
         }
@@ -186,6 +198,16 @@ fn load_state_dict<T: Optimiser>(
                 let (got, rule) = (format!("`{}`", name.escape_debug()), "names are `weights.part`");
                 return Err(invalid(op, "state", got, rule.to_string(), "pass what `state_dict()` gave"));
             };
+            if !T::PARTS.contains(&ending) {
+                let rule = format!("what it keeps of weights is called {}", T::PARTS.join(", "));
+                let remedy = "pass what `state_dict()` of the same optimiser gave";
+                return Err(invalid(op, "state", format!("`{}`", name.escape_debug()), rule, remedy));
+            }
+            // Its arrays may change later.
+            let t = match t {
+                Tensor::Strided(t) => t.copy(MemoryFormat::Preserve)?.into(),
+                other => other,
+            };
             by_name.entry(of.to_string()).or_default().insert(ending.to_string(), t);
         }
         let mut of = of.lock().unwrap_or_else(PoisonError::into_inner);
@@ -218,8 +240,10 @@ macro_rules! optimiser {
             }
 
             #[setter]
-            fn set_lr(&self, lr: f64) {
+            fn set_lr(&self, py: Python<'_>, lr: Number<f64>) -> PyResult<()> {
+                let lr = held(py, "lr", || factor("lr", "lr", lr, ANY))?;
                 self.0.lock().unwrap_or_else(PoisonError::into_inner).of.set_rate(lr);
+                Ok(())
             }
 
             /// The next weights, from the weights and their gradients by name. Weights without a gradient stay.
@@ -245,20 +269,56 @@ macro_rules! optimiser {
     };
 }
 
+/// A number that PyTorch's optimisers take: 0 or more, and below `end`.
+fn factor(op: &'static str, argument: &str, number: Number<f64>, end: f64) -> Outcome<f64> {
+    let number = number.of(op, argument)?;
+    if (0.0..end).contains(&number) {
+        return Ok(number);
+    }
+    let rule = match end.is_finite() {
+        true => format!("it is 0 or more, and below {end}"),
+        false => "it is a finite number of 0 or more".to_string(),
+    };
+    Err(invalid(op, argument, number.to_string(), rule, "pass such a number"))
+}
+
+const ANY: f64 = f64::INFINITY;
+
 optimiser! {
     /// Stochastic gradient descent, as `torch.optim.SGD`.
     PySgd, "SGD", Sgd,
-    #[pyo3(signature = (lr, *, momentum = 0.0, weight_decay = 0.0))]
-    fn new(lr: f64, momentum: f64, weight_decay: f64) -> Self {
-        Self(Named::new(Sgd::new(lr).momentum(momentum).weight_decay(weight_decay)))
+    #[pyo3(
+        signature = (lr, *, momentum = 0.0.into(), weight_decay = 0.0.into()),
+        text_signature = "(lr, *, momentum=0.0, weight_decay=0.0)"
+    )]
+    fn new(py: Python<'_>, lr: Number<f64>, momentum: Number<f64>, weight_decay: Number<f64>) -> PyResult<Self> {
+        let op = "SGD";
+        held(py, op, || {
+            let sgd = Sgd::new(factor(op, "lr", lr, ANY)?).momentum(factor(op, "momentum", momentum, ANY)?);
+            Ok(Self(Named::new(sgd.weight_decay(factor(op, "weight_decay", weight_decay, ANY)?))))
+        })
     }
 }
 
 optimiser! {
     /// AdamW, as `torch.optim.AdamW`.
     PyAdamW, "AdamW", AdamW,
-    #[pyo3(signature = (lr = 1e-3, *, betas = (0.9, 0.999), eps = 1e-8, weight_decay = 0.01))]
-    fn new(lr: f64, betas: (f64, f64), eps: f64, weight_decay: f64) -> Self {
-        Self(Named::new(AdamW::new(lr).betas(betas.0, betas.1).eps(eps).weight_decay(weight_decay)))
+    #[pyo3(
+        signature = (lr = 1e-3.into(), *, betas = (0.9.into(), 0.999.into()), eps = 1e-8.into(), weight_decay = 0.01.into()),
+        text_signature = "(lr=0.001, *, betas=(0.9, 0.999), eps=1e-08, weight_decay=0.01)"
+    )]
+    fn new(
+        py: Python<'_>,
+        lr: Number<f64>,
+        betas: (Number<f64>, Number<f64>),
+        eps: Number<f64>,
+        weight_decay: Number<f64>,
+    ) -> PyResult<Self> {
+        let op = "AdamW";
+        held(py, op, || {
+            let (b1, b2) = (factor(op, "betas", betas.0, 1.0)?, factor(op, "betas", betas.1, 1.0)?);
+            let adamw = AdamW::new(factor(op, "lr", lr, ANY)?).betas(b1, b2).eps(factor(op, "eps", eps, ANY)?);
+            Ok(Self(Named::new(adamw.weight_decay(factor(op, "weight_decay", weight_decay, ANY)?))))
+        })
     }
 }

@@ -187,6 +187,19 @@ impl PyVar {
         op(slf.py(), "reshape")?.call((slf,), Some(&options))
     }
 
+    /// A value never changes: a copy is the value itself.
+    fn __copy__(slf: &Bound<'_, Self>) -> Py<PyVar> {
+        slf.clone().unbind()
+    }
+
+    fn __deepcopy__(&self, py: Python<'_>, _memo: Bound<'_, PyAny>) -> PyResult<PyTensor> {
+        Err(self.unrecorded("copy.deepcopy", "x").raise(py))
+    }
+
+    fn __reduce__(&self, py: Python<'_>) -> PyResult<PyTensor> {
+        Err(self.unrecorded("pickle", "x").raise(py))
+    }
+
     fn __repr__(&self) -> String {
         format!("Var({})", self.var.tensor().tensor_ref().describe())
     }

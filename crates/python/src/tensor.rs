@@ -205,9 +205,9 @@ impl PyTensor {
     }
 
     /// The same elements under other sizes; one of them may be -1.
-    fn reshape(&self, py: Python<'_>, shape: Vec<Number<i64>>) -> PyResult<PyTensor> {
+    fn reshape(&self, py: Python<'_>, shape: Sizes<i64>) -> PyResult<PyTensor> {
         let op = "reshape";
-        let shape = number::all(op, "shape", shape).map_err(|e| e.raise(py))?;
+        let shape = number::all(op, "shape", shape.0).map_err(|e| e.raise(py))?;
         released(py, op, || Ok(PyTensor(self.strided(op)?.reshape(&shape)?.into())))
     }
 

@@ -44,6 +44,9 @@ const ARGUMENTS: &[(&str, &str, &str)] = &[
     ("to_strided", "to", "result"),
     ("zeros", "memory_format", "layout"),
     ("zeros", "dims", "shape"),
+    ("step", "gradient", "gradients"),
+    ("backward", "diff", "gradient"),
+    ("backward", "from", "loss"),
     ("TensorDesc::strided", "dims", "sizes"),
     ("TensorDesc::blocked", "dims", "sizes"),
 ];

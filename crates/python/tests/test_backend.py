@@ -162,5 +162,5 @@ def test_names_of_ops_and_layouts_and_sizes_are_checked():
             bt.wrap("misspelt", 1, (1, 16, 2, 2), layout=layout)
     with pytest.raises(bt.Error, match="Overflow|do not fit|too large|overflow"):
         bt.wrap("misspelt", 1, (2**62, 4))
-    with pytest.raises(TypeError, match="sizes are an integer or a sequence of integers"):
+    with pytest.raises(bt.InvalidArgument, match="sizes are an integer or a sequence of integers"):
         bt.wrap("misspelt", 1, "ab")

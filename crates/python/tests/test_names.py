@@ -133,8 +133,71 @@ def test_sizes_are_integers():
     assert bt.zeros(3).shape == (3,)
     assert bt.zeros((2, np.int64(3))).shape == (2, 3)
     for bad in ("12", 1.5, [1, "2"], None):
-        with pytest.raises(TypeError, match="sizes are an integer or a sequence of integers, got "):
+        with pytest.raises(bt.InvalidArgument, match="argument `shape`: got ") as e:
             bt.zeros(bad)
+        assert ("sizes are an integer or a sequence" in str(e.value)) == (bad != [1, "2"])
     for bad in (-1, [2**70]):
         with pytest.raises(bt.InvalidArgument):
             bt.zeros(bad)
+
+
+EMPTY = {
+    "name": [lambda s: model().input(s, [1]), lambda s: model().constant(s, W), lambda s: model().output(s, "y")],
+    "shape": [lambda s: model().input("z", [s])],
+    "node": [lambda s: model().op(s, "relu", [("x", "x")], {}, ["z"])],
+    "outputs": [lambda s: model().op("z", "relu", [("x", "x")], {}, [s])],
+}
+
+
+@pytest.mark.parametrize("text", ["", "a\0b", "\0"], ids=repr)
+@pytest.mark.parametrize("argument", EMPTY)
+def test_names_have_characters_and_no_nul(argument, text):
+    for call in EMPTY[argument]:
+        with pytest.raises(bt.InvalidArgument) as e:
+            call(text)
+        assert f"argument `{argument}`: got `" in str(e.value) and e.value.remedy == "choose another name", str(e.value)
+        assert "a name has characters, and none is NUL" in str(e.value) and "\0" not in str(e.value)
+
+
+def test_a_node_has_a_name_for_each_result():
+    for outputs in (["a"], ["a", "b", "c"], []):
+        m = bt.Model()
+        m.input("x", [4])
+        with pytest.raises(bt.Error, match=r"node `s` \(sort\), outputs: got [013] names?; `sort` has 2 results; pass one name for each"):
+            m.op("s", "sort", [("x", "x")], {"axis": 0}, outputs)
+        # It was not added.
+        m.op("s", "sort", [("x", "x")], {"axis": 0}, ["a", "b"])
+    for outputs in (["a"], ["a", "b", "c"]):
+        m = bt.Model()
+        m.input("x", [4])
+        m.op("s", "chunk", [("x", "x")], {"chunks": 2, "axis": 0}, outputs)
+        m.output("a", "a")
+        with pytest.raises(bt.Error, match=r"node `s` \(chunk\), outputs: got [13] names?; it has 2 results; pass one name for each"):
+            m.plan(layouts="nchw")
+
+
+def test_one_name_is_a_list_of_one():
+    assert model().with_outputs("y").outputs == model().with_outputs(["y"]).outputs == ["y"]
+    m = bt.Model()
+    m.input("image", [4])
+    m.op("r", "relu", [("x", "image")], {}, "image2")
+    assert m.with_outputs("image2").outputs == ["image2"]
+
+
+@pytest.mark.parametrize("names", [3, None, [3], ["y", None]], ids=repr)
+def test_lists_of_names_are_typed_errors(names):
+    with pytest.raises(bt.InvalidArgument, match="argument `names`: got .*, but it is a name, or a sequence of names"):
+        model().with_outputs(names)
+    with pytest.raises(bt.InvalidArgument, match="argument `outputs`: got .*, but it is a name, or a sequence of names"):
+        model().op("z", "relu", [("x", "x")], {}, names)
+
+
+@pytest.mark.parametrize("inputs", [3, None, "x", ["x"], [("x",)], [("x", 3)], {"x": "y"}], ids=repr)
+def test_inputs_are_pairs_of_names(inputs):
+    with pytest.raises(bt.InvalidArgument, match="argument `inputs`: got .*, but it is a sequence of pairs"):
+        model().op("z", "relu", inputs, {}, ["z"])
+
+
+def test_parameters_have_names():
+    with pytest.raises(bt.InvalidArgument, match="argument `params`: got 3, but parameters have names"):
+        model().op("z", "relu", [("x", "x")], {3: 1}, ["z"])

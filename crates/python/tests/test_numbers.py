@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import types
 
 import blocktensor as bt
 import numpy as np
@@ -27,6 +28,7 @@ PACKED = bt.pack_conv(W, like=X)
 CALLS = {
     "zeros": ("shape", lambda n: bt.zeros((n, 3))),
     "reshape": ("shape", lambda n: T.reshape([n if n != -1 else -(2**70)])),
+    "reshape ": ("shape", lambda n: T.reshape(n if n != -1 else -(2**70))),
     "relu": ("threads", lambda n: bt.ops.relu(X, threads=n)),
     "pack_conv": ("threads", lambda n: bt.pack_conv(W, like=X, threads=n)),
     "pack_conv_transpose": ("threads", lambda n: bt.pack_conv_transpose(W, like=X, threads=n)),
@@ -77,10 +79,46 @@ def test_a_negative_rank_1_shape():
         bt.zeros(-1)
 
 
-@pytest.mark.parametrize("name", CALLS)
-def test_no_number(name):
-    with pytest.raises((TypeError, bt.InvalidArgument)):
-        CALLS[name][1](2.5)
+@pytest.mark.parametrize("number", [2.5, "2", "two", None, [1], {}], ids=repr)
+@pytest.mark.parametrize("name", [name for name in CALLS if name not in ("conv2d", "softmax", "__dlpack__", "__dlpack__ ")])
+def test_no_number(name, number):
+    argument, call = CALLS[name]
+    is_default = number is None and argument in ("threads", "rows")
+    is_name = name == "input" and isinstance(number, str)
+    is_list = name == "reshape " and isinstance(number, (list, dict))
+    if is_default or is_name or is_list:
+        return
+    with pytest.raises(bt.InvalidArgument) as e:
+        call(number)
+    text = str(e.value)
+    assert e.value.op == name.strip() and f"argument `{argument}`: got {number!r}" in text and e.value.remedy, text
+
+
+@pytest.mark.parametrize("sizes", [3, "n=1", ["n"], [("n", 1)], {3: 1}, {None: 1}], ids=repr)
+def test_sizes_are_numbers_by_name(sizes):
+    for call in (lambda: model().plan(sizes=sizes), lambda: model().missing(sizes)):
+        with pytest.raises(bt.InvalidArgument, match="argument `sizes`: got .*, but it is a mapping from names to integers; pass a dict"):
+            call()
+
+
+def test_sizes_are_any_mapping():
+    assert model().plan(layouts="nchw", sizes=types.MappingProxyType({"n": 2})).inputs == [("x", "f32", [2, 16, 4, 4])]
+
+
+def test_an_iterator_that_raises_is_no_wrong_argument():
+    def sizes():
+        yield 1
+        raise RuntimeError("of the program")
+
+    for call in (bt.zeros, lambda x: bt.Model().input("x", x)):
+        with pytest.raises(RuntimeError, match="of the program"):
+            call(sizes())
+
+
+@pytest.mark.parametrize("shape", [3, "n", 2.5, None], ids=repr)
+def test_the_shape_of_an_input_is_a_list(shape):
+    with pytest.raises(bt.InvalidArgument, match="argument `shape`: got .*, but sizes are numbers or names; pass a list of them"):
+        bt.Model().input("x", shape)
 
 
 def test_a_float_too_large_for_one():

@@ -78,6 +78,7 @@ def test_what_optimisers_refuse_leaves_them_as_they_were():
         (w, [g["a"]], "argument `gradients`"),
         ({"a": None}, g, "no weights have this name"),
         ({"a": "x"}, {}, "argument `weights`"),
+        ({1: reals(2)}, {}, "argument `weights`: got 1, but tensors have names here"),
     ]:
         with pytest.raises(bt.InvalidArgument, match=text):
             sgd.step(weights, gradients)
@@ -86,3 +87,82 @@ def test_what_optimisers_refuse_leaves_them_as_they_were():
         with pytest.raises(bt.InvalidArgument, match="state_dict|a mapping"):
             adamw.load_state_dict(state)
     assert adamw.state_dict() == {} and adamw.lr == 1e-3
+
+
+MAKE = [lambda: bt.grad.SGD(0.1, momentum=0.9), lambda: bt.grad.AdamW(0.1)]
+
+
+@pytest.mark.parametrize("make", [lambda: bt.grad.SGD(0.1), *MAKE])
+def test_nothing_is_broadcast(make):
+    optimiser, w = make(), {"a": reals(3)}
+    for shape in ([1], [4, 3], [1, 3], [], [0]):
+        with pytest.raises(bt.ShapeMismatch, match=r"op `step`: argument `gradients`: got .*the weights are \[3\] f32") as e:
+            optimiser.step(w, {"a": reals(*shape)})
+        assert e.value.remedy == "pass the gradient of these weights"
+    assert optimiser.state_dict() == {}
+
+
+@pytest.mark.parametrize("make", MAKE)
+def test_a_state_is_for_the_sizes_of_its_weights(make):
+    optimiser = make()
+    optimiser.step({"a": reals(1)}, {"a": reals(1)})
+    before = {name: t.numpy().tolist() for name, t in optimiser.state_dict().items()}
+    with pytest.raises(bt.ShapeMismatch, match=r"argument `state`: got \[1\] f32.*the weights are \[3\] f32"):
+        optimiser.step({"a": reals(3)}, {"a": reals(3)})
+    assert {name: t.numpy().tolist() for name, t in optimiser.state_dict().items()} == before
+
+
+@pytest.mark.parametrize("make", MAKE)
+def test_arrays_that_change_later_change_no_state(make):
+    g, w = np.ones(3, np.float32), {"a": np.zeros(3, np.float32)}
+    kept, other = make(), make()
+    kept.step(w, {"a": g})
+    state = {name: t.numpy().copy() for name, t in kept.state_dict().items()}
+    other.load_state_dict(state)
+    want = {name: x.copy() for name, x in state.items()}
+    g[:] = 100
+    for x in state.values():
+        x[...] = 100
+    for optimiser in (kept, other):
+        for name, t in optimiser.state_dict().items():
+            np.testing.assert_array_equal(t.numpy(), want[name])
+
+
+def test_without_momentum_nothing_is_kept():
+    sgd, w = bt.grad.SGD(0.5), {"a": np.zeros(1, np.float32)}
+    sgd.step(w, {"a": np.float32([np.inf])})
+    assert sgd.state_dict() == {}
+    # An infinite gradient is gone with its step, as in PyTorch.
+    assert sgd.step(w, {"a": np.float32([1])})["a"].numpy().tolist() == [-0.5]
+
+
+@pytest.mark.parametrize(
+    ("argument", "call"),
+    [
+        ("lr", lambda x: bt.grad.SGD(x)),
+        ("momentum", lambda x: bt.grad.SGD(0.1, momentum=x)),
+        ("weight_decay", lambda x: bt.grad.SGD(0.1, weight_decay=x)),
+        ("lr", lambda x: bt.grad.AdamW(x)),
+        ("betas", lambda x: bt.grad.AdamW(betas=(x, 0.9))),
+        ("betas", lambda x: bt.grad.AdamW(betas=(0.9, x))),
+        ("eps", lambda x: bt.grad.AdamW(eps=x)),
+        ("weight_decay", lambda x: bt.grad.AdamW(weight_decay=x)),
+        ("lr", lambda x: setattr(bt.grad.SGD(0.1), "lr", x)),
+        ("lr", lambda x: setattr(bt.grad.AdamW(0.1), "lr", x)),
+    ],
+)
+def test_factors_are_those_of_pytorch(argument, call):
+    for wrong in (-0.1, float("nan"), float("inf"), "x", None, *([1.0] if argument == "betas" else [])):
+        with pytest.raises(bt.InvalidArgument, match=f"argument `{argument}`: got ") as e:
+            call(wrong)
+        assert e.value.remedy
+    call(0)
+
+
+def test_a_state_of_another_optimiser_is_refused():
+    adamw, sgd, w = bt.grad.AdamW(), bt.grad.SGD(0.1, momentum=0.9), {"a": reals(2)}
+    adamw.step(w, w)
+    sgd.step(w, w)
+    for optimiser, state in ((sgd, adamw.state_dict()), (adamw, sgd.state_dict()), (sgd, {**sgd.state_dict(), "a.mean": reals(2)})):
+        with pytest.raises(bt.InvalidArgument, match="argument `state`: got `a.*what it keeps of weights is called"):
+            optimiser.load_state_dict(state)
