@@ -1,12 +1,13 @@
 //! Numbers as integers of 8 bits, which stand for them with a scale and a zero point: `scale * (integer - zero_point)`.
 
 use crate::dtype::DType;
-use crate::simd::bytes::{ByteVector, within};
+use crate::simd::bytes::{ByteVector, ROUNDER, within};
 
 /// The integers of a quantised dtype, as distances from a zero point.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ByteRange {
     zero_point: i32,
+    is_signed: bool,
     low: f32,
     high: f32,
 }
@@ -16,7 +17,8 @@ impl ByteRange {
     pub fn new(dtype: DType, zero_point: i32) -> ByteRange {
         let range = dtype.byte_range().expect("a quantised dtype");
         let distance = |integer: i32| (integer - zero_point) as f32;
-        ByteRange { zero_point, low: distance(*range.start()), high: distance(*range.end()) }
+        let is_signed = dtype == DType::S8;
+        ByteRange { zero_point, is_signed, low: distance(*range.start()), high: distance(*range.end()) }
     }
 
     /// `x` within the range, plus [`ROUNDER`]. NaN is 0.
@@ -46,18 +48,18 @@ impl ByteRange {
             .add(V::numbers(proof, &[-ROUNDER; 16]))
     }
 
-    /// [`byte`](Self::byte) of 16 numbers.
+    /// Numbers within the range. NaN is 0.
     #[inline(always)]
-    pub fn bytes<V: ByteVector>(self, proof: V::Proof, x: V) -> [u8; 16] {
-        let shifted = x.within(self.low, self.high).add(V::numbers(proof, &[ROUNDER; 16]));
-        let bits = ROUNDER.to_bits().cast_signed();
-        shifted.add_integer(self.zero_point.wrapping_sub(bits)).low_bytes()
+    pub fn within<V: ByteVector>(self, x: V) -> V {
+        x.within(self.low, self.high)
+    }
+
+    /// [`byte`](Self::byte) of four times 16 numbers, none of them NaN, all below 2^31 in magnitude.
+    #[inline(always)]
+    pub fn bytes<V: ByteVector>(self, four: [V; 4]) -> [u8; 64] {
+        V::rounded(four, self.zero_point, self.is_signed)
     }
 }
-
-/// 1.5 * 2^23. A sum of it and a small number has no bits for fractions: the addition rounds, ties to even, and the lowest bits of the
-/// sum are the integer. Compilers make vectors of this, and not of a conversion that saturates.
-const ROUNDER: f32 = 12_582_912.0;
 
 /// The number that an integer stands for.
 #[inline(always)]

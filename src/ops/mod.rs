@@ -50,6 +50,7 @@ pub use pointwise::binary::*;
 pub use pointwise::dropout::{dropout, feature_dropout};
 pub use pointwise::lookup::lookup;
 pub use pointwise::quantize::{dequantize, quantize};
+pub use pointwise::quantized::{Quantization, quantized_add, quantized_mul};
 pub(crate) use pointwise::to_dtype::TO_DTYPE;
 pub use pointwise::to_dtype::to_dtype;
 pub use pointwise::unary::*;
@@ -90,6 +91,7 @@ const ALL: &[&[&Op]] = &[
     conv::OPS,
     pointwise::dropout::OPS,
     pointwise::quantize::OPS,
+    pointwise::quantized::OPS,
     pointwise::lookup::OPS,
     pointwise::to_dtype::OPS,
     shape::flip::OPS,

@@ -33,8 +33,8 @@ pub(crate) trait ByteVector: Copy {
     fn mul(self, other: Self) -> Self;
     /// Numbers between two, with `low <= 0 <= high`. NaN is 0.
     fn within(self, low: f32, high: f32) -> Self;
-    /// The lowest byte of each lane.
-    fn low_bytes(self) -> [u8; 16];
+    /// Numbers below 2^31 in magnitude as the nearest integers, ties to even, plus `zero_point`, as the nearest u8 or s8.
+    fn rounded(four: [Self; 4], zero_point: i32, is_signed: bool) -> [u8; 64];
 }
 
 /// Work over byte vectors. `run`, and everything that it calls, is `#[inline(always)]`.
@@ -57,6 +57,10 @@ pub(crate) fn lookup(table: &[u8; 256], x: &[u8], to: &mut [u8]) {
 pub(super) fn lookup_each(table: &[u8; 256], x: &[u8], to: &mut [u8]) {
     to.iter_mut().zip(x).for_each(|(to, &x)| *to = table[usize::from(x)]);
 }
+
+/// 1.5 * 2^23. A sum of it and a small number has no bits for fractions: the addition rounds, ties to even, and the lowest bits of the
+/// sum are the integer. Compilers make vectors of this, and not of a conversion that saturates.
+pub(crate) const ROUNDER: f32 = 12_582_912.0;
 
 /// Byte vectors without intrinsics, in as many registers as the compiler needs.
 #[derive(Clone, Copy)]
@@ -124,8 +128,18 @@ impl ByteVector for PlainBytes {
         PlainBytes(std::array::from_fn(|l| within(self.number(l), low, high).to_ne_bytes()))
     }
     #[inline(always)]
-    fn low_bytes(self) -> [u8; 16] {
-        self.0.map(|x| u32::from_ne_bytes(x) as u8)
+    fn rounded(four: [Self; 4], zero_point: i32, is_signed: bool) -> [u8; 64] {
+        let (low, high) = if is_signed { (-128, 127) } else { (0, 255) };
+        let mut to = [0; 64];
+        for (to, x) in to.as_chunks_mut::<16>().0.iter_mut().zip(four) {
+            for (lane, to) in to.iter_mut().enumerate() {
+                // No byte is as far from a zero point.
+                let sum = within(x.number(lane), -512.0, 512.0) + ROUNDER;
+                let integer = sum.to_bits().wrapping_sub(ROUNDER.to_bits()).cast_signed();
+                *to = (integer + zero_point).clamp(low, high) as u8;
+            }
+        }
+        to
     }
 }
 
@@ -182,7 +196,8 @@ mod tests {
         V::widened(proof, &bytes, true).add_integer(i32::MAX).store(&mut got);
         assert_eq!(got, bytes.map(|b| i32::from(b as i8).wrapping_add(i32::MAX)));
         bytes.reverse();
-        assert_eq!(V::widened(proof, &bytes, true).low_bytes(), bytes);
+        V::widened(proof, &bytes, true).store(&mut got);
+        assert_eq!(got, bytes.map(|b| i32::from(b as i8)));
         // 2^24 + 1 is no f32: the even one beside it is the nearest.
         let sums: [i32; 16] = std::array::from_fn(|l| (1 << 24) + l as i32);
         V::load(proof, &sums).to_f32().store(&mut got);
@@ -202,6 +217,26 @@ mod tests {
                 *got == want.to_bits() as i32 || want.is_nan() && f32::from_bits(*got as u32).is_nan()
             };
             assert!(got.iter().zip(&want).all(is_same), "{got:?} {want:?}");
+        }
+        check_rounded::<V>(proof);
+    }
+
+    #[inline(always)]
+    fn check_rounded<V: ByteVector>(proof: V::Proof) {
+        // Ties of both kinds, beside them, and numbers beyond all ranges.
+        let numbers: [f32; 64] = std::array::from_fn(|i| match i {
+            0..40 => i as f32 * 0.5 - 10.0,
+            40..56 => (i as f32 - 48.0) * 37.75,
+            _ => [2e9, -2e9, 40000.0, -40000.0, 0.499_999_97, -0.0, 126.5, 255.5][i - 56],
+        });
+        let four = std::array::from_fn(|p| V::numbers(proof, numbers[16 * p..].first_chunk().unwrap()));
+        for (zero_point, is_signed) in [(0, false), (255, false), (7, true), (-128, true)] {
+            let (low, high) = if is_signed { (-128, 127) } else { (0, 255) };
+            let want = numbers.map(|x| {
+                (f64::from(x).round_ties_even() + f64::from(zero_point)).clamp(low.into(), high.into())
+            });
+            let got = V::rounded(four, zero_point, is_signed);
+            assert_eq!(got, want.map(|x| x as i32 as u8), "{zero_point} {is_signed}");
         }
     }
 

@@ -154,6 +154,12 @@ fn cases(rng: &mut Rng, rounds: usize) -> Vec<Data> {
         large(48, 33, 1, [1, 15, 13], 1, 2),
         large(40, 40, 40, [1, 12, 67], 3, 1),
         large(33, 33, 33, [1, 11, 9], 5, 2),
+        large(48, 48, 48, [1, 10, 21], 3, 2),
+        large(17, 17, 17, [1, 9, 30], 5, 1),
+        large(16, 16, 16, [1, 7, 7], 3, 1),
+        large(20, 20, 20, [1, 8, 19], 7, 1),
+        large(3, 32, 1, [1, 19, 37], 3, 2),
+        large(4, 18, 2, [1, 9, 16], 3, 1),
         large(24, 48, 3, [1, 8, 8], 3, 1),
     ] {
         for dtype in [DType::U8, DType::S8] {
@@ -221,12 +227,14 @@ fn quantised_results_are_rounded_once() {
         let r_scale = 0.37f32;
         let residual = bytes(of, &r, &data.dims);
         let channel = StridedTensor::from_slice(&scales, &[o]).unwrap();
+        // Without a function all of it happens in registers.
+        let (relu, least) = if i % 3 == 0 { ("relu,", 0.0) } else { ("", f64::NEG_INFINITY) };
         let post_ops =
-            format!("mul_channel,residual({of},{r_scale},{r_zero}),relu,quantize({to},{zero_point})");
+            format!("mul_channel,residual({of},{r_scale},{r_zero}),{relu}quantize({to},{zero_point})");
         let want = |i: usize| {
             let product = data.want[i] * f64::from(scales[i / pixels % o]);
             let added = f64::from(r_scale) * (f64::from(r[i]) - r_zero);
-            ((product + added).max(0.0), product.abs() + added.abs())
+            ((product + added).max(least), product.abs() + added.abs())
         };
         for (form, got) in data.run(&post_ops, &residual, &[&channel]) {
             assert_eq!(got.tensor_ref().dtype(), to);
@@ -251,6 +259,43 @@ fn quantised_results_are_rounded_once() {
             for (i, &got) in elements(&got).iter().enumerate() {
                 let value = (data.want[i] * f64::from(scales[i / pixels % o])).max(0.0);
                 assert!((f64::from(got) - value).abs() <= 2e-7 * value.abs(), "{form}: {got}, not {value}");
+            }
+        }
+    }
+}
+
+/// Numbers that no integer of 32 bits holds saturate as others do, and NaN is 0.
+#[test]
+fn numbers_beyond_all_ranges_saturate() {
+    let mut rng = Rng(0x5eed_014a);
+    let (o, dims) = (37, [1, 37, 3, 15]);
+    let pixels = 45;
+    let p = Problem::new([1, 5, o], [1, 3, 15], [1, 1, 1]);
+    let data = Data::new(&mut rng, &p, 2, DType::U8, false);
+    // The second block has none of them.
+    let extreme = [1e30, -1e30, f32::INFINITY, f32::NAN, 3e9, -3e9, f32::MAX, 0.0, f32::MIN_POSITIVE];
+    let scales: Vec<f32> = (0..o)
+        .map(|c| if (16..32).contains(&c) { 0.001 * c as f32 } else { extreme[c % extreme.len()] })
+        .collect();
+    let more: Vec<f32> = (0..o).map(|c| [0.25, -1e30, 7.0][c % 3]).collect();
+    let [scales_of, more_of] = [&scales, &more].map(|list| StridedTensor::from_slice(list, &[o]).unwrap());
+    let nothing = StridedTensor::full(&dims, 0u8, MemoryFormat::Contiguous).unwrap();
+    for (to, low, high) in [(DType::U8, 0.0, 255.0), (DType::S8, -128.0, 127.0)] {
+        for zero_point in [low, 3.0, high] {
+            for post_ops in ["mul_channel", "mul_channel,add_channel"] {
+                let text = format!("{post_ops},quantize({to},{zero_point})");
+                let channel = [&scales_of, &more_of];
+                let channel = &channel[..post_ops.split(',').count()];
+                for (form, got) in data.run(&text, &nothing, channel) {
+                    for (i, got) in elements(&got).into_iter().enumerate() {
+                        let c = i / pixels % o;
+                        let product = data.want[i] as f32 * scales[c];
+                        let x = if channel.len() == 2 { product + more[c] } else { product };
+                        let x = if x.is_nan() { 0.0 } else { x };
+                        let want = (x.round_ties_even() + zero_point).clamp(low, high);
+                        assert_eq!(got, want, "{form}: channel {c}, {} by {text}", data.want[i]);
+                    }
+                }
             }
         }
     }

@@ -113,6 +113,90 @@ fn each_integer_has_its_value_in_a_table() {
     assert!(error.contains("integers of 8 bits"), "{error}");
 }
 
+/// What `dequantize`, an addition or a product in f32 and `quantize` make one after the other.
+#[test]
+fn sums_and_products_of_integers_round_as_three_ops_do() {
+    let mut rng = Rng(0x5eed_0153);
+    let bytes = |rng: &mut Rng, dims: &[usize], dtype: DType| {
+        let low = if dtype == DType::S8 { -128.0 } else { 0.0 };
+        let values: Vec<f32> = (0..dims.iter().product()).map(|_| rng.below(256) as f32 + low).collect();
+        StridedTensor::from_slice(&values, dims).unwrap().to_dtype(dtype).unwrap()
+    };
+    let mut ran = 0;
+    for (i, dims) in SIZES.into_iter().enumerate() {
+        for case in 0..16 {
+            let bit = |n: usize| if case >> n & 1 == 1 { DType::S8 } else { DType::U8 };
+            let (dtype, dst) = (bit(0), bit(1));
+            let (b_is_f32, is_product) = (case & 4 != 0, case & 8 != 0);
+            // A number for each channel of an image, as squeeze-and-excitation has them.
+            let mut b_dims = dims.to_vec();
+            if i % 2 == 0 {
+                b_dims[2..].fill(1);
+            }
+            let a = bytes(&mut rng, dims, dtype);
+            let b = match b_is_f32 {
+                true => StridedTensor::from_slice(&rng.reals(b_dims.iter().product()), &b_dims).unwrap(),
+                false => bytes(&mut rng, &b_dims, dtype),
+            };
+            let zero =
+                |rng: &mut Rng, dtype| rng.below(256) as i32 - if dtype == DType::S8 { 128 } else { 0 };
+            let pair = |rng: &mut Rng, dtype| (0.01 + rng.real().abs(), zero(rng, dtype));
+            let (of_a, of_b, of_dst) = (pair(&mut rng, dtype), pair(&mut rng, dtype), pair(&mut rng, dst));
+            let numbers = |t: &StridedTensor, (scale, zero): (f32, i32)| match t.dtype() {
+                DType::F32 => t.clone(),
+                _ => ops::dequantize(t, &vector(&[scale]), &vector(&[zero]), 0).unwrap(),
+            };
+            let (x, y) = (numbers(&a, of_a), numbers(&b, of_b));
+            let made = if is_product { ops::mul(&x, &y) } else { ops::add(&x, &y) }.unwrap();
+            let want: Vec<f32> =
+                made.to_vec::<f32>().unwrap().iter().map(|&v| byte(v, of_dst.0, of_dst.1, dst)).collect();
+            let mut params: Vec<(&'static str, Value)> = vec![
+                ("a_scale", f64::from(of_a.0).into()),
+                ("a_zero_point", i64::from(of_a.1).into()),
+                ("dst_scale", f64::from(of_dst.0).into()),
+                ("dst_zero_point", i64::from(of_dst.1).into()),
+                ("dtype", dst.name().into()),
+            ];
+            if !b_is_f32 {
+                params.push(("b_scale", f64::from(of_b.0).into()));
+                params.push(("b_zero_point", i64::from(of_b.1).into()));
+            }
+            let op = if is_product { "quantized_mul" } else { "quantized_add" };
+            for ((form, a), (_, b)) in forms(&a).into_iter().zip(forms(&b)) {
+                let args = [("a", a.into()), ("b", b.into())].into_iter().chain(params.iter().cloned());
+                let got = dispatch::call(op, &args.collect::<Vec<_>>()).unwrap().remove(0);
+                assert_eq!(got.tensor_ref().dtype(), dst);
+                assert_eq!(elements(&got), want, "{op} of {dims:?} {dtype} to {dst}, {form}");
+                ran += 1;
+            }
+        }
+    }
+    assert!(ran > 500, "{ran}");
+}
+
+#[test]
+fn sums_of_integers_refuse_what_they_do_not_take() {
+    use blocktensor::ops::Quantization;
+    let a = StridedTensor::zeros(&[2], DType::U8, MemoryFormat::Contiguous).unwrap();
+    let signed = a.to_dtype(DType::S8).unwrap();
+    let numbers = a.to_dtype(DType::F32).unwrap();
+    let (one, of) = (Quantization::default(), |scale, zero_point| Quantization { scale, zero_point });
+    for (made, part) in [
+        (ops::quantized_add(&a, &a, [of(0.0, 0), one, one], DType::U8), "a_scale"),
+        (ops::quantized_add(&a, &a, [one, of(f32::NAN, 0), one], DType::U8), "b_scale"),
+        (ops::quantized_mul(&a, &a, [one, one, of(1.0, -1)], DType::U8), "dst_zero_point"),
+        (ops::quantized_mul(&a, &a, [one, of(1.0, 256), one], DType::U8), "pass 0 to 255"),
+        (ops::quantized_mul(&a, &numbers, [one, of(2.0, 0), one], DType::U8), "leave it out"),
+        (ops::quantized_mul(&a, &numbers, [one, of(1.0, 3), one], DType::U8), "b_zero_point"),
+        (ops::quantized_mul(&a, &a, [one, one, one], DType::F32), "pass `u8` or `s8`"),
+        (ops::quantized_add(&a, &signed, [one, one, one], DType::U8), "quantized_add"),
+        (ops::quantized_add(&numbers, &numbers, [one, one, one], DType::U8), "quantized_add"),
+    ] {
+        let error = made.unwrap_err().to_string();
+        assert!(error.contains(part), "{part}: {error}");
+    }
+}
+
 /// Weights have a scale for each output channel, sums of convolutions are s32.
 #[test]
 fn scales_may_be_along_any_axis_and_integers_of_32_bits() {

@@ -157,8 +157,8 @@ pub fn arguments(op: &Op, t: &Tensor) -> Vec<(&'static str, Value)> {
             _ if a.name == "values" && op.schema().name == "lookup" => {
                 StridedTensor::from_slice(&[7u8; 256], &[256]).unwrap().into()
             }
-            // What is dequantised, or looked up, are integers.
-            ArgKind::Data if ["dequantize", "lookup"].contains(&op.schema().name) => {
+            // Some take no numbers: what is dequantised, or looked up.
+            ArgKind::Data if a.dtypes.list().is_some_and(|list| !list.contains(&blocktensor::DType::F32)) => {
                 ops::to_dtype(t, blocktensor::DType::U8).unwrap_or_else(|_| t.clone()).into()
             }
             ArgKind::Data => t.clone().into(),

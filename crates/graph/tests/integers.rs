@@ -328,3 +328,48 @@ fn functions_of_integers_become_tables() {
         }
     }
 }
+
+/// Sums and products that no convolution takes are one step over the integers, with the bits that the graph's own steps have.
+#[test]
+fn sums_and_products_between_integers_are_one_step() {
+    let mut n = Net { graph: Graph::new(), names: 0 };
+    let sizes = |dims: [usize; 4]| dims.map(|d| d.into());
+    let image = n.graph.input("image", &sizes([2, 19, 6, 5])).unwrap();
+    let gates = n.graph.input("gates", &sizes([2, 19, 1, 1])).unwrap();
+    let x = n.rounded(image, 0.01, 120, "u8");
+    let whole = n.rounded(gates, 0.004, 128, "u8");
+    let signed = n.rounded(gates, 0.008, 3, "s8");
+    // Of one dtype, of two, with numbers that were never integers; and the gate first.
+    let by_whole = n.op("mul", &[("a", x), ("b", whole)], &[]);
+    let by_whole = n.rounded(by_whole, 0.005, 100, "u8");
+    let by_signed = n.op("mul", &[("a", signed), ("b", x)], &[]);
+    let by_signed = n.rounded(by_signed, 0.006, -7, "s8");
+    let more = n.op("add", &[("a", gates), ("b", by_whole)], &[]);
+    let more = n.rounded(more, 0.009, 130, "u8");
+    let both = n.op("add", &[("a", x), ("b", more)], &[]);
+    let both = n.rounded(both, 0.02, 128, "u8");
+    // Its sum is an output too, so that it stays.
+    let kept = n.op("add", &[("a", both), ("b", x)], &[]);
+    let rounded = n.rounded(kept, 0.03, 128, "u8");
+    for (name, id) in [("signed", by_signed), ("both", both), ("kept", kept), ("rounded", rounded)] {
+        n.graph.output(name, id).unwrap();
+    }
+    let (x, gates) = (random(&[2, 19, 6, 5], 8), random(&[2, 19, 1, 1], 9));
+    let bits = |plan: &Plan| -> Vec<Vec<f32>> {
+        plan.run(&[&x, &gates]).unwrap().iter().map(|t| t.to_vec::<f32>().unwrap()).collect()
+    };
+    let want = bits(&as_written(&n.graph));
+    assert!(want.iter().all(|list| list.iter().any(|v| *v != list[0])));
+    for layouts in Layouts::FIXED {
+        let plan = n.graph.plan(&PlanOptions::new(layouts).keep_constants()).unwrap();
+        for (op, count) in [("quantized_mul", 2), ("quantized_add", 2), ("mul", 0), ("add", 1)] {
+            assert_eq!(plan.steps().filter(|step| step.op == op).count(), count, "{op}, {layouts:?}: {plan}");
+        }
+        assert_eq!(bits(&plan), want, "{layouts:?}");
+        let errors = plan.errors(&[&x, &gates]).unwrap();
+        assert!(errors.steps.iter().all(|step| step.relative_l2.is_some_and(|e| e < 2e-3)), "{errors:?}");
+        let without = PlanOptions::new(layouts).without(Pass::UseIntegers);
+        let without = n.graph.plan(&without).unwrap();
+        assert!(without.steps().all(|step| !step.op.starts_with("quantized")), "{without}");
+    }
+}

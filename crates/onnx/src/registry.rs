@@ -121,12 +121,7 @@ impl Importer {
             return Err(reason);
         }
         let Some(op) = ops::find(op_type) else {
-            let quantised = if ["ConvInteger", "MatMulInteger"].contains(&op_type) {
-                "; quantise the model with scales of its own (`quantize_static`), or pass it as it was before"
-            } else {
-                ""
-            };
-            return Err(format!("there is no importer for this op{quantised}"));
+            return Err("there is no importer for this op".into());
         };
         let is_known = |name: &str| op.attributes.iter().any(|(known, _)| *known == name);
         match attributes.iter().find(|(name, _)| !is_known(name)) {

@@ -7,7 +7,7 @@ use rten_onnx::onnx::DataType;
 use crate::support::{Model, int, ints, tensor, value, word};
 
 impl Model {
-    fn bytes_of(mut self, name: &str, of: DataType, dims: &[i64], values: &[i16]) -> Model {
+    pub fn bytes_of(mut self, name: &str, of: DataType, dims: &[i64], values: &[i16]) -> Model {
         let raw = values.iter().map(|&v| v as u8).collect();
         self.graph.initializer.push(tensor(name, of, dims, raw));
         self

@@ -6,6 +6,7 @@ pub(crate) mod dropout;
 pub(crate) mod gradient;
 pub(crate) mod lookup;
 pub(crate) mod quantize;
+pub(crate) mod quantized;
 pub(crate) mod to_dtype;
 pub(crate) mod unary;
 
@@ -157,15 +158,15 @@ pub(crate) fn run_binary<O: MapResult>(
     f: impl Function2<f32, f32, O>,
 ) -> KernelResult {
     match args.tensor(0)?.dtype() {
-        DType::BF16 => map_two::<bf16, O::InBf16>(args, results, InBf16(f, PhantomData)),
-        _ => map_two::<f32, O>(args, results, f),
+        DType::BF16 => map_two::<bf16, bf16, O::InBf16>(args, results, InBf16(f, PhantomData)),
+        _ => map_two::<f32, f32, O>(args, results, f),
     }
 }
 
-fn map_two<A: Element, O: Element>(
+fn map_two<A: Element, B: Element, O: Element>(
     args: &Args<'_>,
     results: &mut Results<'_>,
-    f: impl Function2<A, A, O>,
+    f: impl Function2<A, B, O>,
 ) -> KernelResult {
     let (op, a, b) = (args.op(), args.tensor(0)?, args.tensor(1)?);
     let dst = broadcast_result::<O, 2>(args, [a, b], results)?;

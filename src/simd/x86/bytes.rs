@@ -92,10 +92,22 @@ impl ByteVector for Vnni {
         })
     }
     #[inline(always)]
-    fn low_bytes(self) -> [u8; 16] {
-        let mut to = [0; 16];
-        // SAFETY: `self` was made from the proof; 16 bytes.
-        unsafe { _mm_storeu_si128(to.as_mut_ptr().cast(), _mm512_cvtepi32_epi8(self.0)) };
+    fn rounded(four: [Self; 4], zero_point: i32, is_signed: bool) -> [u8; 64] {
+        const NEAREST: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+        let mut to = [0; 64];
+        // SAFETY: the vectors were made from the proof; 64 bytes.
+        unsafe {
+            let [a, b, c, d] = four.map(|x| _mm512_cvt_roundps_epi32::<NEAREST>(x.as_numbers()));
+            // Zero points are small: words hold the sums of all that bytes do, and saturate beyond.
+            let zero_point = _mm512_set1_epi16(zero_point as i16);
+            let low = _mm512_adds_epi16(_mm512_packs_epi32(a, b), zero_point);
+            let high = _mm512_adds_epi16(_mm512_packs_epi32(c, d), zero_point);
+            let bytes =
+                if is_signed { _mm512_packs_epi16(low, high) } else { _mm512_packus_epi16(low, high) };
+            // Each quarter has four channels of all pixels.
+            let of_pixels = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+            _mm512_storeu_si512(to.as_mut_ptr().cast(), _mm512_permutexvar_epi32(of_pixels, bytes));
+        }
         to
     }
 }

@@ -48,7 +48,8 @@ pub enum Pass {
     /// integers, whose results are integers again, become one `lookup`. Every rounding that the graph states stays.
     UseIntegers,
     /// Activations, `prelu` with constant slopes, additions, and per-channel numbers after those become post-ops of the
-    /// convolution before them; so do `quantize` and `dequantize` after a convolution of integers.
+    /// convolution before them; so do `quantize` and `dequantize` after a convolution of integers. Other additions and products between
+    /// `dequantize` and `quantize` become `quantized_add` and `quantized_mul`.
     FusePostOps,
     /// `cat(a, b, c)` after `cat(a, b)` becomes `cat(cat(a, b), c)`, so that a plan can compute `a`, `b` and `c` in their
     /// places of one piece of memory.
@@ -126,6 +127,10 @@ pub(crate) fn run(network: &mut Network, off: &BTreeSet<Pass>, stop: &Stop) -> R
             Pass::FoldScales => scales::run(network)?,
             Pass::FoldPads => pads::run(network)?,
             Pass::UseIntegers => integers::run(network)?,
+            // What is left of sums that no convolution took.
+            Pass::FusePostOps if !off.contains(&Pass::UseIntegers) => {
+                post_ops::run(network)? + quantized::combine(network)?
+            }
             Pass::FusePostOps => post_ops::run(network)?,
             Pass::NestConcatenations => concatenations::run(network)?,
             Pass::RemoveUnused => removed + network.remove_unused(),

@@ -1,4 +1,5 @@
-//! `quantize` and `dequantize` after a convolution of integers become its post-ops.
+//! `quantize` and `dequantize` after a convolution of integers become its post-ops; those around a sum or a product become one node with
+//! it.
 
 use blocktensor::ops::{Activation, PostOp, PostOps};
 use blocktensor::{ParamValue, StridedTensor, memory};
@@ -94,6 +95,49 @@ fn is_residual(network: &Network, i: usize, links: &Links) -> bool {
         && network.tensor(a).dims() == network.tensor(b).dims()
         && fusable_integers(network, other, 1, links)
             .is_some_and(|conv| !network.nodes[conv].op.inputs().contains(&"residual"))
+}
+
+/// Sums and products of numbers that were dequantised, and that are quantised again, become one node over the integers. Returns how many.
+pub(super) fn combine(network: &mut Network) -> Result<usize> {
+    let links = Links::of(network);
+    let mut gone = Vec::new();
+    for i in 0..network.nodes.len() {
+        gone.extend(combined(network, i, &links)?);
+    }
+    network.remove_nodes(&gone);
+    Ok(gone.len())
+}
+
+/// Makes a `quantize` node what it and the node before it compute. Returns the node that is no longer needed.
+fn combined(network: &mut Network, i: usize, links: &Links) -> Result<Option<usize>> {
+    let node = &network.nodes[i];
+    let Some(dst) = pair_of(network, node, "quantize") else { return Ok(None) };
+    let (x, dtype) = (node.inputs[0], network.tensor(node.outputs[0]).dtype);
+    let Some(at) = links.producer(x).filter(|_| links.is_used_once(x)) else { return Ok(None) };
+    let op = match network.nodes[at].op.op() {
+        "add" => "quantized_add",
+        "mul" => "quantized_mul",
+        _ => return Ok(None),
+    };
+    let [a, b] = network.nodes[at].inputs[..] else { return Ok(None) };
+    let of = |id: TensorId| integers_of(network, id, links);
+    let dtype_of = |id: TensorId| network.tensor(id).dtype;
+    let (a, b) = match (of(a), of(b)) {
+        (Some(a), Some(b)) if dtype_of(a.0) == dtype_of(b.0) => (a, (b.0, Some(b.1))),
+        (Some(a), _) => (a, (b, None)),
+        (None, Some(b)) => (b, (a, None)),
+        (None, None) => return Ok(None),
+    };
+    let (b, b_pair) = b;
+    let pairs = [("a", Some(a.1)), ("b", b_pair), ("dst", Some(dst))];
+    let mut params: Vec<(String, Param)> = vec![("dtype".into(), dtype.name().into())];
+    for (name, pair) in pairs.into_iter().filter_map(|(name, pair)| Some((name, pair?))) {
+        params.push((format!("{name}_scale"), f64::from(pair.scale).into()));
+        params.push((format!("{name}_zero_point"), i64::from(pair.zero_point).into()));
+    }
+    let params: Vec<(&str, Param)> = params.iter().map(|(name, value)| (&name[..], value.clone())).collect();
+    network.nodes[i].rewrite(op, &[("a", a.0), ("b", b)], &params)?;
+    Ok(Some(at))
 }
 
 /// A number for each channel of a node's result.

@@ -26,6 +26,8 @@ pub(super) fn evaluator(op: &str) -> Option<Evaluate> {
         "quantize" => quantize,
         "dequantize" => dequantize,
         "lookup" => lookup,
+        "quantized_add" => |call| quantized(call, |a, b| a + b),
+        "quantized_mul" => |call| quantized(call, |a, b| a * b),
         "prelu" => |call| of_channels(call, "weights", f::leaky_relu),
         _ => return None,
     })
@@ -78,9 +80,14 @@ fn of_axis<'a>(call: &Call<'a>) -> Result<impl Fn(usize) -> (f64, f64) + Sync + 
     })
 }
 
+/// The dtype of integers that the op makes.
+fn byte_of(call: &Call<'_>) -> Result<DType> {
+    Ok(if call.word("dtype")? == "u8" { DType::U8 } else { DType::S8 })
+}
+
 fn quantize(call: &Call<'_>) -> Result<Vec<Vec<f64>>> {
     let (x, of) = (call.input("x")?, of_axis(call)?);
-    let dtype = if call.word("dtype")? == "u8" { DType::U8 } else { DType::S8 };
+    let dtype = byte_of(call)?;
     let integer = |i: usize| {
         let (scale, zero_point) = of(i);
         f::quantize(x.data[i] / scale, dtype, zero_point as i32)
@@ -101,6 +108,23 @@ fn lookup(call: &Call<'_>) -> Result<Vec<Vec<f64>>> {
     let (x, values) = (call.input("x")?, call.input("values")?);
     // Negative integers count from the end.
     Ok(vec![each(x.data.len(), |i| values.data[(x.data[i] as i64).rem_euclid(256) as usize])?])
+}
+
+fn quantized(call: &Call<'_>, function: impl Fn(f64, f64) -> f64 + Sync) -> Result<Vec<Vec<f64>>> {
+    let dims = call.result();
+    let (a, b) = (broadcast(call.input("a")?, dims), broadcast(call.input("b")?, dims));
+    let pair = |scale: &str, zero_point: &str| -> Result<(f64, f64)> {
+        Ok((call.number(scale)?, call.number(zero_point)?))
+    };
+    let (a_scale, a_zero) = pair("a_scale", "a_zero_point")?;
+    let (b_scale, b_zero) = pair("b_scale", "b_zero_point")?;
+    let (scale, zero) = pair("dst_scale", "dst_zero_point")?;
+    let dtype = byte_of(call)?;
+    let integer = |i| {
+        let made = function((a(i) - a_zero) * a_scale, (b(i) - b_zero) * b_scale);
+        f::quantize(made / scale, dtype, zero as i32)
+    };
+    Ok(vec![each(dims.iter().product(), integer)?])
 }
 
 fn binary(call: &Call<'_>, function: impl Fn(f64, f64) -> f64 + Sync) -> Result<Vec<Vec<f64>>> {

@@ -155,23 +155,38 @@ fn groups(node: &OnnxNode, cx: &Expansion<'_>) -> Result<usize> {
 /// The weights, of the rank of `x`.
 fn weights<'a>(inputs: &'a [Option<Value>], x: &Value, cx: &Expansion<'_>) -> Result<&'a Value> {
     let w = float_input(inputs, 1, cx)?;
+    check_rank(w, x, cx)?;
+    Ok(w)
+}
+
+fn check_rank(w: &Value, x: &Value, cx: &Expansion<'_>) -> Result<()> {
     if w.rank() != x.rank() {
         let rule = format!("they have the rank of x, which is {}", x.rank());
         return Err(cx.invalid("weights", format!("{:?}", w.dims()), &rule, "export the model again"));
     }
-    Ok(w)
+    Ok(())
+}
+
+/// The op of a convolution of these operands, and its parameters.
+pub(super) fn op_of(
+    node: &OnnxNode,
+    x: &Value,
+    w: &Value,
+    cx: &Expansion<'_>,
+) -> Result<(&'static str, Vec<(&'static str, Param)>)> {
+    check_rank(w, x, cx)?;
+    let window = Window::of(node, x, w.dims().get(2..), cx)?.resolve(&x.dims()[2..]);
+    Ok((["conv1d", "conv2d", "conv3d"][x.rank() - 3], window.params(groups(node, cx)?)))
 }
 
 pub(super) fn conv(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
     let x = float_input(inputs, 0, cx)?;
-    let w = weights(inputs, x, cx)?;
-    let window = Window::of(node, x, w.dims().get(2..), cx)?.resolve(&x.dims()[2..]);
-    let op = ["conv1d", "conv2d", "conv3d"][x.rank() - 3];
+    let w = float_input(inputs, 1, cx)?;
+    let (op, params) = op_of(node, x, w, cx)?;
     let mut operands = vec![("x", x), ("weights", w)];
     if let Some(bias) = maybe(inputs, 2) {
         operands.push(("bias", floats(bias, cx)?));
     }
-    let params = window.params(groups(node, cx)?);
     Ok(vec![cx.op(op, &operands, &params)?])
 }
 

@@ -10,6 +10,7 @@ mod einsum;
 mod elementwise;
 mod grid_sample;
 pub(crate) mod indexing;
+mod integer;
 mod linear;
 pub(crate) mod microsoft;
 mod norm;
@@ -68,6 +69,7 @@ const FAMILIES: &[&[Op]] = &[
     elementwise::OPS,
     grid_sample::OPS,
     indexing::OPS,
+    integer::OPS,
     linear::OPS,
     norm::OPS,
     pad::OPS,

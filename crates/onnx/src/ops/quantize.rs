@@ -32,7 +32,7 @@ pub(super) const OPS: &[Op] = &[
 ];
 
 /// The type of bytes as which a run holds these integers, if they have 8 bits.
-fn byte_of(of: ElementType) -> Option<ElementType> {
+pub(super) fn byte_of(of: ElementType) -> Option<ElementType> {
     match of {
         ElementType::Byte | ElementType::Int(Integer::U8) => Some(ElementType::Byte),
         ElementType::SignedByte | ElementType::Int(Integer::I8) => Some(ElementType::SignedByte),
@@ -40,7 +40,7 @@ fn byte_of(of: ElementType) -> Option<ElementType> {
     }
 }
 
-fn not_of_8_bits(of: impl std::fmt::Display, cx: &Expansion<'_>) -> Error {
+pub(super) fn not_of_8_bits(of: impl std::fmt::Display, cx: &Expansion<'_>) -> Error {
     cx.unsupported(format!("quantised numbers of {of}; blocktensor has those of 8 bits"))
 }
 
@@ -58,7 +58,10 @@ fn vector(x: &Value, what: &str, cx: &mut Expansion<'_>) -> Result<Value> {
 }
 
 /// A zero point as a vector of s32, and the type of the integers that it is for.
-fn zero_point(given: Option<&Value>, cx: &mut Expansion<'_>) -> Result<(Value, Option<ElementType>)> {
+pub(super) fn zero_point(
+    given: Option<&Value>,
+    cx: &mut Expansion<'_>,
+) -> Result<(Value, Option<ElementType>)> {
     let Some(given) = given else {
         return Ok((integers(vec![0]), None));
     };
@@ -72,7 +75,7 @@ fn zero_point(given: Option<&Value>, cx: &mut Expansion<'_>) -> Result<(Value, O
     Ok((as_s32, Some(of)))
 }
 
-fn integers(values: Vec<i64>) -> Value {
+pub(super) fn integers(values: Vec<i64>) -> Value {
     Constant::Int { of: Integer::I32, dims: vec![values.len()], values }.into()
 }
 
@@ -160,7 +163,7 @@ fn dequantized(
 }
 
 /// Constant integers of 8 bits, a byte each.
-fn bytes(dims: &[usize], values: &[i64], of: ElementType, cx: &Expansion<'_>) -> Result<Value> {
+pub(super) fn bytes(dims: &[usize], values: &[i64], of: ElementType, cx: &Expansion<'_>) -> Result<Value> {
     Ok(match byte_of(of) {
         Some(ElementType::Byte) => {
             Constant::Byte(StridedTensor::from_slice(&collect(values.iter().map(|&v| v as u8))?, dims)?)

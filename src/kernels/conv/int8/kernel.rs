@@ -1,6 +1,6 @@
 //! Sums of a row of pixels, in registers.
 
-use super::plan::{BLOCK, PAIR, QUAD};
+use super::plan::{BLOCK, PAIR, QUAD, Shifts};
 use super::sink::Sink;
 use crate::simd::bytes::{self, ByteLoop, ByteVector};
 
@@ -49,40 +49,57 @@ struct Shared<'a, 's, 'k, const O: usize> {
 
 impl<const O: usize> ByteLoop for Shared<'_, '_, '_, O> {
     #[inline(always)]
-    fn run<V: ByteVector>(mut self, proof: V::Proof) {
+    fn run<V: ByteVector>(self, proof: V::Proof) {
         let width = self.sinks[0].len();
-        if !V::IS_FAST {
-            return self.tiles::<V, 1>(proof, width);
-        }
-        // As many pixels as keep their sums in registers, and divide the width with little rest.
-        match width {
-            14.. if width.div_ceil(14) * 14 <= width.div_ceil(8) * 8 + 2 => self.tiles::<V, 14>(proof, width),
-            8.. => self.tiles::<V, 8>(proof, width),
-            7 => self.tiles::<V, 7>(proof, width),
-            4.. => self.tiles::<V, 4>(proof, width),
-            _ => self.tiles::<V, 1>(proof, width),
+        run_tiles::<V, _>(self, proof, width);
+    }
+}
+
+/// Some pixels of a row.
+trait Tile {
+    /// Adds up `P` pixels from `x` on.
+    fn tile<V: ByteVector, const P: usize>(&mut self, proof: V::Proof, x: usize);
+}
+
+/// A row in tiles of as many pixels as keep their sums in registers, and divide the width with little rest.
+#[inline(always)]
+fn run_tiles<V: ByteVector, T: Tile>(tile: T, proof: V::Proof, width: usize) {
+    if !V::IS_FAST {
+        return tiles::<V, T, 1>(tile, proof, width);
+    }
+    match width {
+        14.. if width.div_ceil(14) * 14 <= width.div_ceil(8) * 8 + 2 => tiles::<V, T, 14>(tile, proof, width),
+        8.. => tiles::<V, T, 8>(tile, proof, width),
+        7 => tiles::<V, T, 7>(tile, proof, width),
+        4.. => tiles::<V, T, 4>(tile, proof, width),
+        _ => tiles::<V, T, 1>(tile, proof, width),
+    }
+}
+
+#[inline(always)]
+fn tiles<V: ByteVector, T: Tile, const P: usize>(mut tile: T, proof: V::Proof, width: usize) {
+    let mut x = 0;
+    while x < width {
+        // The last tile reaches back over pixels that are done: the same sums once more.
+        tile.tile::<V, P>(proof, x.min(width - P));
+        x += P;
+    }
+}
+
+impl<const O: usize> Tile for Shared<'_, '_, '_, O> {
+    #[inline(always)]
+    fn tile<V: ByteVector, const P: usize>(&mut self, proof: V::Proof, x: usize) {
+        match self.row.pixel {
+            BLOCK => self.sums::<V, P, BLOCK>(proof, x),
+            _ => self.sums::<V, P, 0>(proof, x),
         }
     }
 }
 
 impl<const O: usize> Shared<'_, '_, '_, O> {
-    #[inline(always)]
-    fn tiles<V: ByteVector, const P: usize>(&mut self, proof: V::Proof, width: usize) {
-        let mut x = 0;
-        while x < width {
-            // The last tile reaches back over pixels that are done: the same sums once more.
-            let at = x.min(width - P);
-            match self.row.pixel {
-                BLOCK => self.tile::<V, P, BLOCK>(proof, at),
-                _ => self.tile::<V, P, 0>(proof, at),
-            }
-            x += P;
-        }
-    }
-
     /// `D` is the distance of pixels, if it is known when this is compiled, else 0.
     #[inline(always)]
-    fn tile<V: ByteVector, const P: usize, const D: usize>(&mut self, proof: V::Proof, x: usize) {
+    fn sums<V: ByteVector, const P: usize, const D: usize>(&mut self, proof: V::Proof, x: usize) {
         let Row { src, pixel, taps, kernel, weights, start, .. } = self.row;
         let pixel = if D == 0 { pixel } else { D };
         let mut sums: [[V; O]; P] = [std::array::from_fn(|o| V::load(proof, &start[o])); P];
@@ -137,49 +154,50 @@ fn add<V: ByteVector, const O: usize>(proof: V::Proof, sums: &mut [V; O], quad: 
 }
 
 /// Adds up a row of a block whose lanes each read their own channel. Taps of the kernel's rows are those of `taps` that begin one.
-pub(super) fn own(row: Row<'_>, width: usize, sink: &mut Sink<'_>) {
-    bytes::dispatch(Own { row, width, sink });
+pub(super) fn own(row: Row<'_>, shifts: Shifts, sink: &mut Sink<'_>) {
+    bytes::dispatch(Own { row, shifts, sink });
 }
 
 struct Own<'a, 's, 'k> {
     row: Row<'a>,
-    /// Of the kernel.
-    width: usize,
+    shifts: Shifts,
     sink: &'s mut Sink<'k>,
 }
 
 impl ByteLoop for Own<'_, '_, '_> {
     #[inline(always)]
-    fn run<V: ByteVector>(mut self, proof: V::Proof) {
+    fn run<V: ByteVector>(self, proof: V::Proof) {
         let width = self.sink.len();
-        match width {
-            8.. if V::IS_FAST => self.tiles::<V, 8>(proof, width),
-            4.. if V::IS_FAST => self.tiles::<V, 4>(proof, width),
-            _ => self.tiles::<V, 1>(proof, width),
+        match self.shifts {
+            Shifts { width: 3, step: 1 } => run_few::<V, _>(Unrolled::<3, 1>(self), proof, width),
+            Shifts { width: 3, step: 2 } => run_few::<V, _>(Unrolled::<3, 2>(self), proof, width),
+            Shifts { width: 5, step: 1 } => run_few::<V, _>(Unrolled::<5, 1>(self), proof, width),
+            Shifts { width: 5, step: 2 } => run_few::<V, _>(Unrolled::<5, 2>(self), proof, width),
+            _ => run_few::<V, _>(self, proof, width),
         }
     }
 }
 
-impl Own<'_, '_, '_> {
-    #[inline(always)]
-    fn tiles<V: ByteVector, const P: usize>(&mut self, proof: V::Proof, width: usize) {
-        let mut x = 0;
-        while x < width {
-            let at = x.min(width - P);
-            self.tile::<V, P>(proof, at);
-            x += P;
-        }
+/// A row in tiles of few sizes: each is code for each kernel.
+#[inline(always)]
+fn run_few<V: ByteVector, T: Tile>(tile: T, proof: V::Proof, width: usize) {
+    match width {
+        14.. if V::IS_FAST => tiles::<V, T, 14>(tile, proof, width),
+        7.. if V::IS_FAST => tiles::<V, T, 7>(tile, proof, width),
+        _ => tiles::<V, T, 1>(tile, proof, width),
     }
+}
 
+impl Tile for Own<'_, '_, '_> {
     #[inline(always)]
     fn tile<V: ByteVector, const P: usize>(&mut self, proof: V::Proof, x: usize) {
         let Row { src, pixel, taps, weights, start, .. } = self.row;
         let mut sums = [[V::load(proof, &start[0])]; P];
-        let quads = self.width.div_ceil(QUAD);
-        for row in taps.chunks_exact(self.width) {
-            let (at, tap) = row[0];
-            for q in 0..quads {
-                let w = V::bytes(proof, &weights[tap / self.width * quads + q]);
+        let weights = weights.chunks_exact(self.shifts.begins()[QUAD]);
+        for (row, weights) in taps.chunks_exact(self.shifts.width).zip(weights) {
+            let (at, _) = row[0];
+            for (q, w) in weights[..self.shifts.vectors(0)].iter().enumerate() {
+                let w = V::bytes(proof, w);
                 let from = &src[at + q * QUAD * BLOCK + x * pixel..][..(P - 1) * pixel + QUAD * BLOCK];
                 for_each_below!(p < P => {
                     let four: &[u8; 64] = from[p * pixel..].first_chunk().expect("four pixels");
@@ -188,5 +206,41 @@ impl Own<'_, '_, '_> {
             }
         }
         self.sink.take::<V, P, 1>(proof, x, &sums, 0);
+    }
+}
+
+/// The same for kernels of `K` taps along W whose outputs are `S` pixels apart: outputs share the vectors of the source.
+struct Unrolled<'a, 's, 'k, const K: usize, const S: usize>(Own<'a, 's, 'k>);
+
+impl<const K: usize, const S: usize> Unrolled<'_, '_, '_, K, S> {
+    const SHIFTS: Shifts = Shifts { width: K, step: S };
+    const BEGINS: [usize; QUAD + 1] = Self::SHIFTS.begins();
+}
+
+impl<const K: usize, const S: usize> Tile for Unrolled<'_, '_, '_, K, S> {
+    #[inline(always)]
+    fn tile<V: ByteVector, const P: usize>(&mut self, proof: V::Proof, x: usize) {
+        let Row { src, taps, weights, start, .. } = self.0.row;
+        let mut sums = [[V::load(proof, &start[0])]; P];
+        let fours = ((P - 1) * S + K).div_ceil(QUAD);
+        for (row, weights) in taps.chunks_exact(K).zip(weights.chunks_exact(Self::BEGINS[QUAD])) {
+            let (at, _) = row[0];
+            let from = &src[at + x * S * BLOCK..][..fours * QUAD * BLOCK];
+            let four = |k: usize| from[k * QUAD * BLOCK..].first_chunk().expect("four pixels");
+            // At most 8, where 14 outputs are 2 pixels apart; the macro counts to 14.
+            let mut pixels = [V::pixels(proof, four(0)); 14];
+            for_each_below!(k < fours => {
+                pixels[k] = V::pixels(proof, four(k));
+            });
+            for_each_below!(p < P => {
+                let (first, shift) = (p * S / QUAD, p * S % QUAD);
+                let w = |j: usize| V::bytes(proof, &weights[Self::BEGINS[shift] + j]);
+                sums[p][0] = sums[p][0].add_products(pixels[first], w(0));
+                if Self::SHIFTS.vectors(shift) > 1 {
+                    sums[p][0] = sums[p][0].add_products(pixels[first + 1], w(1));
+                }
+            });
+        }
+        self.0.sink.take::<V, P, 1>(proof, x, &sums, 0);
     }
 }

@@ -192,7 +192,7 @@ impl Operation<'_> {
             };
             writer.write(place, width, out, |sinks| match &unit.form {
                 Form::Shared(_) => kernel::shared(row, &runs, sinks),
-                Form::Own => kernel::own(row, cube(&plan.g.kernel, 1)[2], &mut sinks[0]),
+                Form::Own => kernel::own(row, plan.shifts(), &mut sinks[0]),
             });
         }
         Ok(())

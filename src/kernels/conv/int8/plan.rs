@@ -49,8 +49,47 @@ pub(super) enum Form {
     /// Every lane reads the same channels, those of these quads; weights of channels that are not of a lane's group are 0. Weights:
     /// plane by plane, tap by tap, quad by quad, block by block, `[16 outputs][4 channels]`.
     Shared(Range<usize>),
-    /// Each lane reads its own channel, four taps along W at once. Weights: `[taps of D and H][ceil(KW / 4)][16 channels][4 taps]`.
+    /// Each lane reads its own channel, four pixels along W at once. Weights: `[taps of D and H][shifts][16 channels][4 taps]`, where
+    /// [`Shifts`] says how many vectors there are for each shift.
     Own,
+}
+
+/// How the weights of a row of taps lie in vectors of four pixels that begin at a multiple of four: outputs whose first pixel is not
+/// the first of its vector have weights that are shifted by as much, so that neighbours share vectors of the source.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Shifts {
+    /// Taps along W.
+    pub width: usize,
+    /// Pixels of the source from one output to the next.
+    pub step: usize,
+}
+
+impl Shifts {
+    /// Whether an output may begin there.
+    const fn has(self, shift: usize) -> bool {
+        shift == 0 || self.is_unrolled() && shift.is_multiple_of(self.step)
+    }
+
+    /// Whether the kernel has this size unrolled. Of another one each output has vectors of its own, and no weights are shifted.
+    const fn is_unrolled(self) -> bool {
+        (self.width == 3 || self.width == 5) && (self.step == 1 || self.step == 2)
+    }
+
+    /// Vectors of the weights with this shift.
+    pub const fn vectors(self, shift: usize) -> usize {
+        if self.has(shift) { (shift + self.width).div_ceil(QUAD) } else { 0 }
+    }
+
+    /// Where the vectors of each shift begin, and their number.
+    pub const fn begins(self) -> [usize; QUAD + 1] {
+        let mut begins = [0; QUAD + 1];
+        let mut shift = 0;
+        while shift < QUAD {
+            begins[shift + 1] = begins[shift] + self.vectors(shift);
+            shift += 1;
+        }
+        begins
+    }
 }
 
 impl Int8Plan {
@@ -130,9 +169,14 @@ impl Int8Plan {
     }
 
     /// Vectors of weights of a block of [`Form::Own`].
-    pub fn own_vectors(&self) -> usize {
-        let [kd, kh, kw] = cube(&self.g.kernel, 1);
-        kd * kh * kw.div_ceil(QUAD)
+    fn own_vectors(&self) -> usize {
+        let [kd, kh, _] = cube(&self.g.kernel, 1);
+        kd * kh * self.shifts().begins()[QUAD]
+    }
+
+    /// The rows of taps of blocks of [`Form::Own`].
+    pub fn shifts(&self) -> Shifts {
+        Shifts { width: cube(&self.g.kernel, 1)[2], step: cube(&self.g.stride, 1)[2] }
     }
 
     /// Blocks of the result, whatever its layout.

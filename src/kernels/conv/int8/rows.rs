@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::plan::{BLOCK, Int8Plan, PAIR, ROW};
-use super::sink::{Finished, Sink, Step, steps};
+use super::sink::{Finished, Sink, Steps, To, steps};
 use crate::dtype::{DType, Element};
 use crate::elementwise;
 use crate::kernels::bytes::{ByteRange, number};
@@ -25,8 +25,7 @@ pub(super) struct Place {
 /// pixels; else some channels of a pixel. `elements` is a range of the tensor.
 fn pieces(view: &Lanes, place: Place, pixels: usize, mut f: impl FnMut(usize, usize, Range<usize>)) {
     let c = place.row.block * BLOCK;
-    if view.lanes == BLOCK && place.step == 1 {
-        let at = view.offset(place.row) + place.first * BLOCK;
+    if let Some(at) = together(view, place) {
         return f(0, 0, at..at + pixels * BLOCK);
     }
     // Blocked: with the padding lanes.
@@ -44,13 +43,19 @@ fn pieces(view: &Lanes, place: Place, pixels: usize, mut f: impl FnMut(usize, us
     }
 }
 
+/// Where the pixels of a row begin, if they lie together with all channels of the block and no others.
+fn together(view: &Lanes, place: Place) -> Option<usize> {
+    let is = view.lanes == BLOCK && place.step == 1;
+    is.then(|| view.offset(place.row) + place.first * BLOCK)
+}
+
 /// What becomes of the sums of one block.
 pub(super) struct Block<'a> {
     /// The bias is in the sums.
     finish: Finish<'a>,
     channels: Range<usize>,
     /// What happens to them in registers. Nothing: the post-ops run on rows in memory.
-    steps: Option<Vec<Step>>,
+    steps: Option<Steps>,
 }
 
 impl<'a> Block<'a> {
@@ -100,42 +105,59 @@ impl<'a> Rows<'a> {
         });
         let quantize =
             self.blocks[0].finish.post_ops.quantize().map(|(dtype, zero)| ByteRange::new(dtype, zero));
-        if let Some(bytes) = self.residual.filter(|_| self.blocks[0].steps.is_some()) {
-            for ((_, place), to) in self.blocks.iter().zip(places).zip(&mut self.added) {
-                pieces(self.view, place, pixels, |pixel, lane, elements| {
-                    let at = pixel * BLOCK + lane;
-                    to.as_flattened_mut()[at..at + elements.len()].copy_from_slice(&bytes[elements]);
-                });
-            }
-        }
-        let mut sinks = self.rows.each_mut().map(|row| Sink::Sums(&mut row[..pixels]));
-        for (sink, (block, added)) in sinks.iter_mut().zip(self.blocks.iter().zip(&self.added)) {
+        let Rows { blocks, dst, view, residual, rows, added } = self;
+        let mut sinks = rows.each_mut().map(|row| Sink::Sums(&mut row[..pixels]));
+        let of_blocks = blocks.iter().zip(places);
+        for ((sink, added), (block, place)) in sinks.iter_mut().zip(added.iter_mut()).zip(of_blocks.clone()) {
             let (Some(steps), Sink::Sums(row)) = (&block.steps, &mut *sink) else { continue };
-            let (row, finished) = (std::mem::take(row), Finished { steps, residual: &added[..pixels] });
-            *sink = match quantize {
-                Some(range) => Sink::Bytes(finished, range, &mut bytemuck::cast_slice_mut(row)[..pixels]),
-                None => Sink::Numbers(finished, bytemuck::cast_slice_mut(row)),
-            };
-        }
-        fill(&mut sinks[..self.blocks.len()]);
-        for ((block, place), row) in self.blocks.iter().zip(places).zip(&mut self.rows) {
-            let row = &mut row[..pixels];
-            match (&block.steps, quantize) {
-                (None, _) if self.dst != DType::S32 => {
-                    Memory { block, view: self.view, residual: self.residual, place }.write(row, out)
+            let residual = residual.map_or(&[][..], |bytes| read(view, bytes, place, &mut added[..pixels]));
+            let (row, finished) = (std::mem::take(row), Finished { steps, residual });
+            let to = match (quantize, together(view, place)) {
+                (None, _) => To::Numbers(bytemuck::cast_slice_mut(row)),
+                (Some(range), None) => To::Bytes(range, &mut bytemuck::cast_slice_mut(row)[..pixels]),
+                (Some(range), Some(at)) => {
+                    // SAFETY: pixels and channels of this row, which one task has; the reference ends with the sink.
+                    let bytes = unsafe { out.pixels(at, pixels * BLOCK) };
+                    To::Bytes(range, bytes.as_chunks_mut().0)
                 }
-                (Some(_), Some(_)) => {
+            };
+            *sink = Sink::Finished(finished, to);
+        }
+        fill(&mut sinks[..blocks.len()]);
+        for ((block, place), row) in of_blocks.zip(rows) {
+            let row = &mut row[..pixels];
+            match (&block.steps, quantize, together(view, place)) {
+                (None, ..) if *dst != DType::S32 => {
+                    Memory { block, view, residual: *residual, place }.write(row, out)
+                }
+                (Some(_), Some(_), Some(at)) => {
+                    // SAFETY: as above; the sink has ended.
+                    block.clear_tail(unsafe { out.pixels(at, pixels * BLOCK) }.as_chunks_mut().0);
+                }
+                (Some(_), Some(_), None) => {
                     let bytes: &mut [[u8; BLOCK]] = &mut bytemuck::cast_slice_mut(row)[..pixels];
                     block.clear_tail(bytes);
-                    put(self.view, bytes, place, out);
+                    put(view, bytes, place, out);
                 }
                 _ => {
                     block.clear_tail(row);
-                    put(self.view, row, place, out);
+                    put(view, row, place, out);
                 }
             }
         }
     }
+}
+
+/// The bytes of a row: where they are, or in `to`.
+fn read<'a>(view: &Lanes, bytes: &'a [u8], place: Place, to: &'a mut [[u8; BLOCK]]) -> &'a [[u8; BLOCK]] {
+    if let Some(at) = together(view, place) {
+        return bytes[at..at + to.len() * BLOCK].as_chunks().0;
+    }
+    pieces(view, place, to.len(), |pixel, lane, elements| {
+        let at = pixel * BLOCK + lane;
+        to.as_flattened_mut()[at..at + elements.len()].copy_from_slice(&bytes[elements]);
+    });
+    to
 }
 
 impl Block<'_> {

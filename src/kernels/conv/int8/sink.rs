@@ -9,6 +9,9 @@ use crate::kernels::conv::epilogue::Finish;
 use crate::post_ops::PostOp;
 use crate::simd::bytes::ByteVector;
 
+/// Pixels whose bytes are made together.
+const FOUR: usize = 4;
+
 /// A post-op over 16 channels.
 pub(super) enum Step {
     Mul([f32; BLOCK]),
@@ -22,8 +25,36 @@ pub(super) enum Step {
     },
 }
 
+/// Post-ops, one after the other.
+pub(super) struct Steps {
+    list: Vec<Step>,
+    /// Whether every number is below 2^31 in magnitude, whatever the sums are.
+    are_small: bool,
+}
+
+impl Steps {
+    fn new(list: Vec<Step>) -> Steps {
+        let largest = |numbers: &[f32]| {
+            let magnitude = |x: f32| if x.is_nan() { f64::INFINITY } else { x.abs().into() };
+            numbers.iter().fold(0.0, |most, &x| f64::max(most, magnitude(x)))
+        };
+        let after = |most: f64, step: &Step| match step {
+            Step::Mul(by) => most * largest(by),
+            Step::Add(more) => most + largest(more),
+            Step::Round(_) => 255.0,
+            Step::Residual { scale, .. } => most + 255.0 * largest(&[*scale]),
+        };
+        // No number on the way may be infinite either.
+        let most = list.iter().try_fold(2f64.powi(31), |most, step| {
+            let most = after(most, step);
+            (most < 2f64.powi(60)).then_some(most)
+        });
+        Steps { are_small: most.is_some_and(|most| most < 2f64.powi(30)), list }
+    }
+}
+
 /// The post-ops of a block, but for the last `quantize`; nothing if one of them is for rows in memory only.
-pub(super) fn steps(finish: &Finish<'_>, channels: Range<usize>) -> Option<Vec<Step>> {
+pub(super) fn steps(finish: &Finish<'_>, channels: Range<usize>) -> Option<Steps> {
     let mut numbers = finish.channel.iter();
     let mut block = || {
         let mut block = [0.0; BLOCK];
@@ -40,7 +71,8 @@ pub(super) fn steps(finish: &Finish<'_>, channels: Range<usize>) -> Option<Vec<S
         }
         _ => None,
     })
-    .collect()
+    .collect::<Option<_>>()
+    .map(Steps::new)
 }
 
 /// Where the pixels of a row go, in one block.
@@ -48,16 +80,20 @@ pub(super) enum Sink<'a> {
     /// The sums as they are.
     Sums(&'a mut [[i32; BLOCK]]),
     /// What the post-ops make of them.
-    Numbers(Finished<'a>, &'a mut [[f32; BLOCK]]),
-    /// What `quantize` makes of that.
-    Bytes(Finished<'a>, ByteRange, &'a mut [[u8; BLOCK]]),
+    Finished(Finished<'a>, To<'a>),
 }
 
 /// The post-ops of a block, and the row of the residual that they add.
 #[derive(Clone, Copy)]
 pub(super) struct Finished<'a> {
-    pub steps: &'a [Step],
+    pub steps: &'a Steps,
     pub residual: &'a [[u8; BLOCK]],
+}
+
+/// Numbers, or what `quantize` makes of them.
+pub(super) enum To<'a> {
+    Numbers(&'a mut [[f32; BLOCK]]),
+    Bytes(ByteRange, &'a mut [[u8; BLOCK]]),
 }
 
 impl Sink<'_> {
@@ -65,8 +101,8 @@ impl Sink<'_> {
     pub fn len(&self) -> usize {
         match self {
             Sink::Sums(to) => to.len(),
-            Sink::Numbers(_, to) => to.len(),
-            Sink::Bytes(.., to) => to.len(),
+            Sink::Finished(_, To::Numbers(to)) => to.len(),
+            Sink::Finished(_, To::Bytes(_, to)) => to.len(),
         }
     }
 
@@ -79,25 +115,37 @@ impl Sink<'_> {
         sums: &[[V; O]; P],
         o: usize,
     ) {
-        match self {
+        let (finished, to) = match self {
+            Sink::Finished(finished, to) => (finished, to),
             Sink::Sums(to) => {
                 let to = &mut to[x..x + P];
                 for_each_below!(p < P => {
                     sums[p][o].store(&mut to[p]);
                 });
+                return;
             }
-            Sink::Numbers(finished, to) => {
-                let numbers = finished.numbers(proof, x, sums, o);
+        };
+        let mut numbers = finished.numbers(proof, x, sums, o);
+        match to {
+            To::Numbers(to) => {
                 let to: &mut [[i32; BLOCK]] = bytemuck::cast_slice_mut(&mut to[x..x + P]);
                 for_each_below!(p < P => {
                     numbers[p].store(&mut to[p]);
                 });
             }
-            Sink::Bytes(finished, range, to) => {
-                let numbers = finished.numbers(proof, x, sums, o);
+            To::Bytes(range, to) => {
+                if !finished.steps.are_small {
+                    for_each_below!(p < P => {
+                        numbers[p] = range.within(numbers[p]);
+                    });
+                }
                 let to = &mut to[x..x + P];
                 for_each_below!(p < P => {
-                    to[p] = range.bytes(proof, numbers[p]);
+                    if p.is_multiple_of(FOUR) {
+                        let (to, _) = to[p..].split_at_mut(FOUR.min(P - p));
+                        let four = range.bytes([p, p + 1, p + 2, p + 3].map(|p| numbers[p.min(P - 1)]));
+                        to.copy_from_slice(&four.as_chunks().0[..to.len()]);
+                    }
                 });
             }
         }
@@ -117,7 +165,7 @@ impl Finished<'_> {
         for_each_below!(p < P => {
             all[p] = sums[p][o].to_f32();
         });
-        for step in self.steps {
+        for step in &self.steps.list {
             match step {
                 Step::Mul(by) => {
                     let by = V::numbers(proof, by);

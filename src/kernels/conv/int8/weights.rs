@@ -26,9 +26,9 @@ impl Int8Plan {
         let (lists, lanes) = (self.sum_lists(), self.blocks() * BLOCK);
         let mut sizes = try_filled(self.g.op, self.g.o, 0u64)?;
         for unit in &self.units {
-            self.for_each_weight(unit, |at, o, c, tap| {
+            self.for_each_weight(unit, |places, o, c, tap| {
                 let value = plain[strides.offset(of, o, c, tap)];
-                weights[at] = value.cast_unsigned();
+                places.iter().for_each(|&at| weights[at] = value.cast_unsigned());
                 sums[tap % lists * lanes + o] += i32::from(value);
                 sizes[o] += u64::from(value.unsigned_abs());
             });
@@ -54,35 +54,37 @@ impl Int8Plan {
     pub(super) fn unordered(&self, ordered: &[u8], plain: &mut [f32]) {
         let (cg, taps) = (self.g.c / self.g.groups, self.taps());
         for unit in &self.units {
-            self.for_each_weight(unit, |at, o, c, tap| {
-                plain[(o * cg + c) * taps + tap] = f32::from(ordered[at].cast_signed());
+            self.for_each_weight(unit, |places, o, c, tap| {
+                plain[(o * cg + c) * taps + tap] = f32::from(ordered[places[0]].cast_signed());
             });
         }
     }
 
-    /// Calls `f(byte, output channel, input channel of the group, tap)` for every weight of a unit.
-    fn for_each_weight(&self, unit: &Unit, mut f: impl FnMut(usize, usize, usize, usize)) {
+    /// Calls `f(bytes, output channel, input channel of the group, tap)` for every weight of a unit, with all its places.
+    fn for_each_weight(&self, unit: &Unit, mut f: impl FnMut(&[usize], usize, usize, usize)) {
         let (g, taps) = (&self.g, self.taps());
         let (og, cg) = (g.o / g.groups, g.c / g.groups);
-        let [_, _, kw] = cube(&g.kernel, 1);
+        let (shifts, begins) = (self.shifts(), self.shifts().begins());
         for i in 0..unit.count {
             for o in self.channels_of(unit.block + i) {
-                let lane = o % BLOCK;
+                let at = |vector: usize, k: usize| unit.weights + (vector * BLOCK + o % BLOCK) * QUAD + k;
                 for c in 0..cg {
                     for tap in 0..taps {
-                        let at = match &unit.form {
-                            Form::Shared(quads) => {
-                                let channel = o / og * cg + c;
-                                let vector = self.vector_of(quads, channel / QUAD, tap) * unit.count + i;
-                                (vector * BLOCK + lane) * QUAD + channel % QUAD
-                            }
-                            Form::Own => {
-                                let (row, x) = (tap / kw, tap % kw);
-                                let vector = row * kw.div_ceil(QUAD) + x / QUAD;
-                                (vector * BLOCK + lane) * QUAD + x % QUAD
-                            }
-                        };
-                        f(unit.weights + at, o, c, tap);
+                        if let Form::Shared(quads) = &unit.form {
+                            let channel = o / og * cg + c;
+                            let vector = self.vector_of(quads, channel / QUAD, tap) * unit.count + i;
+                            f(&[at(vector, channel % QUAD)], o, c, tap);
+                            continue;
+                        }
+                        let (row, x) = (tap / shifts.width, tap % shifts.width);
+                        let mut places = [0; QUAD];
+                        let mut count = 0;
+                        for shift in (0..QUAD).filter(|shift| shifts.vectors(*shift) > 0) {
+                            let vector = row * begins[QUAD] + begins[shift] + (shift + x) / QUAD;
+                            places[count] = at(vector, (shift + x) % QUAD);
+                            count += 1;
+                        }
+                        f(&places[..count], o, c, tap);
                     }
                 }
             }

@@ -23,6 +23,8 @@ pub(super) struct Window {
     low: [isize; 3],
     span: [usize; 3],
     step: [usize; 3],
+    /// **Bytes** of a pixel in a plane of a copy: [`BLOCK`], or [`QUAD`] where there are no more channels.
+    lanes: usize,
 }
 
 /// The same for tiles of one size.
@@ -47,7 +49,8 @@ impl Window {
             plan.src.lanes == BLOCK || plan.src.lanes == plan.g.c && plan.g.c.is_multiple_of(QUAD);
         let in_place = is_inside && has_quads && !plan.is_depthwise() && plan.flip() == 0;
         let step = [0, 1, 2].map(|a| phase.axes[a].step);
-        Window { in_place, low: reach.map(|(low, _)| low), span: reach.map(|(_, span)| span), step }
+        let lanes = if plan.g.c <= QUAD && !plan.is_depthwise() { QUAD } else { BLOCK };
+        Window { in_place, low: reach.map(|(low, _)| low), span: reach.map(|(_, span)| span), step, lanes }
     }
 
     /// **Bytes** of a copy of so many planes for a tile of this size.
@@ -55,7 +58,7 @@ impl Window {
         let [planes, depth, rows, columns] = self.shape(planes, rows, width);
         let pixels = planes.saturating_mul(depth).saturating_mul(rows).saturating_mul(columns);
         // The vectors of four pixels reach beyond the last one.
-        pixels.saturating_add(QUAD - 1).saturating_mul(BLOCK)
+        pixels.saturating_add(QUAD - 1).saturating_mul(self.lanes)
     }
 
     fn shape(&self, planes: usize, rows: usize, width: usize) -> [usize; 4] {
@@ -74,8 +77,8 @@ impl Window {
             }
             true => (BLOCK, plan.src.stride_d, plan.src.stride_h, plan.src.lanes),
             false => {
-                let row = columns * BLOCK;
-                (depth * height * row, height * row, row, BLOCK)
+                let row = columns * self.lanes;
+                (depth * height * row, height * row, row, self.lanes)
             }
         };
         let [_, kh, kw] = cube(&plan.g.kernel, 1);
@@ -119,20 +122,25 @@ impl Window {
         };
         let first = (-start(2)).clamp(0, columns as isize) as usize;
         let end = (plan.src.spatial[2] as isize - start(2)).clamp(first as isize, columns as isize) as usize;
-        let (rows, rest) = to.split_at_mut(planes * depth * height * columns * BLOCK);
+        let lanes = self.lanes;
+        let (rows, rest) = to.split_at_mut(planes * depth * height * columns * lanes);
         rest.fill(padding);
-        for (i, row) in rows.chunks_exact_mut(columns * BLOCK).enumerate() {
+        for (i, row) in rows.chunks_exact_mut(columns * lanes).enumerate() {
             let (plane, z, y) = (i / (depth * height), i / height % depth, i % height);
             let (Some(d), Some(h), true) = (inside(0, z), inside(1, y), first < end) else {
                 row.fill(padding);
                 continue;
             };
-            row[..first * BLOCK].fill(padding);
-            row[end * BLOCK..].fill(padding);
+            row[..first * lanes].fill(padding);
+            row[end * lanes..].fill(padding);
             let channels = (first_plane + plane) * BLOCK..((first_plane + plane + 1) * BLOCK).min(plan.g.c);
             let x = (start(2) + first as isize) as usize;
-            let inner = &mut row[first * BLOCK..end * BLOCK];
-            copy_row(&plan.src, src, RowIndex { n: position.n, block: 0, d, h }, x, channels, inner);
+            let inner = &mut row[first * lanes..end * lanes];
+            let at = RowIndex { n: position.n, block: 0, d, h };
+            match lanes {
+                QUAD => copy_row::<QUAD>(&plan.src, src, at, x, channels, inner),
+                _ => copy_row::<BLOCK>(&plan.src, src, at, x, channels, inner),
+            }
             if flip != 0 {
                 inner.iter_mut().for_each(|byte| *byte ^= flip);
             }
@@ -140,21 +148,40 @@ impl Window {
     }
 }
 
-/// Copies some channels of neighbouring pixels, 16 bytes a pixel. What follows the channels is unspecified.
-fn copy_row(from: &Lanes, src: &[u8], row: RowIndex, x: usize, channels: Range<usize>, to: &mut [u8]) {
+/// Copies some channels of neighbouring pixels, `L` bytes a pixel. What follows the channels is unspecified.
+fn copy_row<const L: usize>(
+    from: &Lanes,
+    src: &[u8],
+    row: RowIndex,
+    x: usize,
+    channels: Range<usize>,
+    to: &mut [u8],
+) {
+    let pixels = to.as_chunks_mut::<L>().0;
+    if from.lanes == 1 && L == QUAD {
+        let last = channels.end - 1;
+        let [a, b, c, d] = std::array::from_fn(|i| {
+            let at = from.offset(RowIndex { block: (channels.start + i).min(last), ..row }) + x;
+            &src[at..at + pixels.len()]
+        });
+        for (((to, a), (b, c)), d) in pixels.iter_mut().zip(a).zip(b.iter().zip(c)).zip(d) {
+            to.copy_from_slice(&[*a, *b, *c, *d][..L]);
+        }
+        return;
+    }
     let mut lane = 0;
     let mut c = channels.start;
     while c < channels.end {
         let (block, first) = (c / from.lanes, c % from.lanes);
         let count = (from.lanes - first).min(channels.end - c);
         let at = from.offset(RowIndex { block, ..row }) + x * from.lanes;
-        if count == BLOCK && from.lanes == BLOCK {
+        if count == L && from.lanes == L {
+            let to = pixels.as_flattened_mut();
             to.copy_from_slice(&src[at..at + to.len()]);
         } else {
-            let pixels = src[at + first..].chunks(from.lanes);
-            let pairs = to.as_chunks_mut::<BLOCK>().0.iter_mut().zip(pixels);
+            let pairs = pixels.iter_mut().zip(src[at + first..].chunks(from.lanes));
             match count {
-                BLOCK => pairs.for_each(|(to, from)| to.copy_from_slice(&from[..BLOCK])),
+                n if n == L => pairs.for_each(|(to, from)| to.copy_from_slice(&from[..L])),
                 1 => pairs.for_each(|(to, from)| to[lane] = from[0]),
                 // A few bytes: a call would cost more.
                 _ => pairs.for_each(|(to, from)| {

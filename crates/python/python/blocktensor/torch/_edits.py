@@ -15,6 +15,9 @@ _total = 0
 #: More elements in one dimension are no statistics of channels.
 _MOST_CHANNELS = 1 << 16
 
+#: PyTorch gives fewer elements to one thread (`at::internal::GRAIN_SIZE` is 32768).
+_MOST_AT_ONCE = (1 << 15) - 1
+
 
 def _stepped(optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
     """Runs after each step. In a graph of `torch.compile` the numbers would be constants."""
@@ -55,6 +58,22 @@ def is_statistics(x: torch.Tensor) -> bool:
     return is_plain and x.ndim == 1 and x.dtype == torch.float32 and x.numel() <= _MOST_CHANNELS
 
 
-def bits_of(tensors: Sequence[torch.Tensor]) -> torch.Tensor | None:
+def in_parts(tensors: Sequence[torch.Tensor]) -> list[list[torch.Tensor]]:
+    """Statistics in parts that PyTorch copies and compares on one thread.
+
+    Threads of its own would spin for milliseconds, while a plan runs on theirs.
+    """
+    parts: list[list[torch.Tensor]] = []
+    room = 0
+    for x in tensors:
+        if x.numel() > room or not parts:
+            parts.append([])
+            room = _MOST_AT_ONCE
+        parts[-1].append(x.detach())
+        room -= x.numel()
+    return parts
+
+
+def bits_of(parts: Sequence[list[torch.Tensor]]) -> list[torch.Tensor]:
     """The elements of statistics, as integers: a NaN is equal to itself."""
-    return torch.cat([x.detach() for x in tensors]).view(torch.int32) if tensors else None
+    return [torch.cat(part).view(torch.int32) for part in parts]

@@ -1,0 +1,196 @@
+//! `ConvInteger` and `MatMulInteger`: products of integers of 8 bits, whose sums have 32.
+//!
+//! Both are convolutions of integers; those of a matrix have single pixels. The kernels take weights of s8 and one zero point that is
+//! known, so what they do not take is added to their sums, by `sum((x - a) * (w + b)) = sum((x - a) * w) + b * sum(x - a)`.
+
+use blocktensor::StridedTensor;
+use blocktensor_graph::{Constant, ElementType, Expansion, Integer, IntegerFunction, Result, Value};
+
+use super::args::{input, maybe};
+use super::conv::{self, WINDOW};
+use super::quantize::{byte_of, bytes, integers, not_of_8_bits, zero_point};
+use super::{Op, build, op};
+use crate::lists::collect;
+use crate::node::OnnxNode;
+
+pub(super) const OPS: &[Op] =
+    &[op("ConvInteger", conv_integer, WINDOW), op("MatMulInteger", matmul_integer, &[])];
+
+fn conv_integer(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+    let (x, w) = (input(inputs, 0, cx)?, input(inputs, 1, cx)?);
+    let (op, params) = conv::op_of(node, x, w, cx)?;
+    let x_zero = zero_of(inputs, 2, &[1], cx)?;
+    let w_zero = match zero_of(inputs, 3, &[1, w.dims()[0]], cx)? {
+        Some(zero) => Some(cx.reshape(&zero, &spread(zero.numel(), 1, x.rank()))?),
+        None => None,
+    };
+    let sums = |x: &Value, w: &Value, zero: i64, cx: &mut Expansion<'_>| {
+        let mut params = params.clone();
+        params.push(("x_zero_point", zero.into()));
+        cx.op(op, &[("x", x), ("weights", w)], &params)
+    };
+    let one = [&[1], &x.dims()[1..]].concat();
+    Ok(vec![product(x, x_zero, (w, w_zero), &one, &sums, cx)?])
+}
+
+fn matmul_integer(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+    let (a, b) = (input(inputs, 0, cx)?, input(inputs, 1, cx)?);
+    let Some((&depth, rows)) = a.dims().split_last() else {
+        return Err(cx.invalid("A", "a scalar", "it has at least one axis", "reshape it before"));
+    };
+    let (leading, columns) = match *b.dims() {
+        [_] => (&[][..], None),
+        [ref leading @ .., _, n] => (leading, Some(n)),
+        [] => return Err(cx.invalid("B", "a scalar", "it has at least one axis", "reshape it before")),
+    };
+    if leading.iter().any(|&d| d != 1) {
+        return Err(cx.unsupported(format!("a matrix for each of a batch: B is {:?}", b.dims())));
+    }
+    let n = columns.unwrap_or(1);
+    if b.numel() != depth * n {
+        let rule = format!("the last axis of A has as many as the rows of B, which is {:?}", b.dims());
+        return Err(cx.invalid("A", format!("{:?}", a.dims()), &rule, "correct the shapes"));
+    }
+    let count: usize = rows.iter().product();
+    let each = rows.last().copied().unwrap_or(1);
+    // The rows of all matrices lie one after the other: a zero point for each row of a matrix is repeated.
+    let a_zero = match zero_of(inputs, 2, &[1, each], cx)? {
+        Some(zero) if zero.numel() != 1 => {
+            let all = cx.reshape(&zero, &[1, each])?;
+            let all = build::expand(cx, &all, &[count / each.max(1), each])?;
+            Some(cx.reshape(&all, &[count, 1, 1, 1])?)
+        }
+        zero => zero,
+    };
+    let b_zero = match zero_of(inputs, 3, &[1, n], cx)? {
+        Some(zero) => Some(cx.reshape(&zero, &spread(zero.numel(), 1, 4))?),
+        None => None,
+    };
+    let matrix = cx.reshape(b, &[depth, n])?;
+    let weights = build::permute(cx, &matrix, &[1, 0])?;
+    let weights = cx.reshape(&weights, &[n, depth, 1, 1])?;
+    let pixels = cx.reshape(a, &[count, depth, 1, 1])?;
+    let sums = |x: &Value, w: &Value, zero: i64, cx: &mut Expansion<'_>| {
+        cx.op("conv2d", &[("x", x), ("weights", w)], &[("x_zero_point", zero.into())])
+    };
+    let y = product(&pixels, a_zero, (&weights, b_zero), &[1, depth, 1, 1], &sums, cx)?;
+    let mut dims: Vec<usize> = leading.iter().skip(rows.len().saturating_sub(1)).copied().collect();
+    dims.extend(rows);
+    dims.extend(columns);
+    Ok(vec![cx.reshape(&y, &dims)?])
+}
+
+/// Sizes that are 1 but for one axis.
+fn spread(count: usize, axis: usize, rank: usize) -> Vec<usize> {
+    let mut dims = vec![1; rank];
+    dims[axis] = count;
+    dims
+}
+
+/// A zero point as a vector of s32, of one of these numbers of elements.
+fn zero_of(
+    inputs: &[Option<Value>],
+    i: usize,
+    counts: &[usize],
+    cx: &mut Expansion<'_>,
+) -> Result<Option<Value>> {
+    let Some(given) = maybe(inputs, i) else { return Ok(None) };
+    let (zero, _) = zero_point(Some(given), cx)?;
+    if !counts.contains(&zero.numel()) {
+        let rule = format!("its number of elements is one of {counts:?}");
+        let got = format!("{:?}", given.dims());
+        return Err(cx.invalid(&format!("input {i}"), got, &rule, "export the model again"));
+    }
+    Ok(Some(zero))
+}
+
+/// The sums of a source, weights of s8 and a zero point of the source.
+type Sums<'a> = &'a dyn Fn(&Value, &Value, i64, &mut Expansion<'_>) -> Result<Value>;
+
+/// The sums of `(x - x_zero) * (w - w_zero)`. `one` are the sizes of one image.
+fn product(
+    x: &Value,
+    x_zero: Option<Value>,
+    (w, w_zero): (&Value, Option<Value>),
+    one: &[usize],
+    sums: Sums<'_>,
+    cx: &mut Expansion<'_>,
+) -> Result<Value> {
+    let x = as_bytes(x, cx)?;
+    let (w, more) = signed(w, w_zero, cx)?;
+    // With these weights, and with as much more as each of them lacks.
+    let all = |x: &Value, zero: i64, cx: &mut Expansion<'_>| {
+        let sum = sums(x, &w, zero, cx)?;
+        let Some(more) = &more else { return Ok(sum) };
+        let each = Constant::SignedByte(StridedTensor::from_slice(
+            &collect(std::iter::repeat_n(1i8, w.numel()))?,
+            w.dims(),
+        )?);
+        let each = sums(x, &each.into(), zero, cx)?;
+        let lacking = cx.integers(IntegerFunction::Mul, &[&each, more])?;
+        cx.integers(IntegerFunction::Add, &[&sum, &lacking])
+    };
+    let Some(zero) = x_zero else { return all(&x, 0, cx) };
+    if let (Some([zero]), true) = (zero.ints(), zero.numel() == 1) {
+        return all(&x, *zero, cx);
+    }
+    let sum = all(&x, 0, cx)?;
+    let count = one.iter().product();
+    let ones = Constant::Byte(StridedTensor::from_slice(&collect(std::iter::repeat_n(1u8, count))?, one)?);
+    let of_ones = all(&ones.into(), 0, cx)?;
+    let zero = if zero.numel() == 1 { cx.reshape(&zero, &vec![1; x.rank()])? } else { zero };
+    let lacking = cx.integers(IntegerFunction::Mul, &[&of_ones, &zero])?;
+    cx.integers(IntegerFunction::Sub, &[&sum, &lacking])
+}
+
+/// Integers of 8 bits, a byte each.
+fn as_bytes(x: &Value, cx: &mut Expansion<'_>) -> Result<Value> {
+    let of = x.element_type();
+    let byte = byte_of(of).ok_or_else(|| not_of_8_bits(of, cx))?;
+    match (x.constant(), of) {
+        (Some(Constant::Int { dims, values, .. }), _) => bytes(dims, values, of, cx),
+        (None, ElementType::Int(_)) => {
+            cx.op("to_dtype", &[("x", x)], &[("dtype", byte.dtype().name().into())])
+        }
+        _ => Ok(x.clone()),
+    }
+}
+
+/// Weights of s8, and what is added to each of them to have `w - w_zero`, if that is not nothing.
+fn signed(w: &Value, w_zero: Option<Value>, cx: &mut Expansion<'_>) -> Result<(Value, Option<Value>)> {
+    let of = w.element_type();
+    let byte = byte_of(of).ok_or_else(|| not_of_8_bits(of, cx))?;
+    let w_zero = w_zero.unwrap_or_else(|| integers(vec![0]));
+    if let (Some(constant), Some(zeros)) = (w.constant(), w_zero.ints()) {
+        let values = constant.to_f64()?;
+        let inner: usize = w.dims()[1..].iter().product();
+        let zero = |i: usize| zeros[if zeros.len() == 1 { 0 } else { i / inner.max(1) }];
+        let centred = values.iter().enumerate().map(|(i, &v)| i8::try_from(v as i64 - zero(i)).ok());
+        if let Some(centred) = centred.collect::<Option<Vec<i8>>>() {
+            return Ok((Constant::SignedByte(StridedTensor::from_slice(&centred, w.dims())?).into(), None));
+        }
+    }
+    // u8 less 128 is s8.
+    let half = if byte == ElementType::Byte { 128 } else { 0 };
+    let number = |value: i64| integers(vec![value]);
+    let made = match w.constant() {
+        Some(constant) => {
+            let values = collect(constant.to_f64()?.into_iter().map(|v| v as i64 - half))?;
+            bytes(w.dims(), &values, ElementType::Int(Integer::I8), cx)?
+        }
+        None if half == 0 => as_bytes(w, cx)?,
+        None => {
+            let wide = match of {
+                ElementType::Int(_) => w.clone(),
+                _ => cx.op("to_dtype", &[("x", w)], &[("dtype", "s32".into())])?,
+            };
+            let less = cx.integers(IntegerFunction::Sub, &[&wide, &number(half)])?;
+            cx.op("to_dtype", &[("x", &less)], &[("dtype", "s8".into())])?
+        }
+    };
+    if half == 0 && w_zero.ints().is_some_and(|zeros| zeros.iter().all(|z| *z == 0)) {
+        return Ok((made, None));
+    }
+    let more = cx.integers(IntegerFunction::Sub, &[&number(half), &w_zero])?;
+    Ok((made, Some(more)))
+}

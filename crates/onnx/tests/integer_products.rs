@@ -1,0 +1,202 @@
+//! `ConvInteger` and `MatMulInteger`, with ONNX's own examples and against loops over integers.
+
+use blocktensor::StridedTensor;
+use rten_onnx::onnx::DataType;
+
+use crate::support::{Model, int, ints};
+
+/// ONNX's examples, whose weights and zero points are inputs, or constants.
+#[test]
+fn products_of_integers_are_those_of_onnx() {
+    let bytes = |values: &[u8], dims: &[usize]| StridedTensor::from_slice(values, dims).unwrap();
+    let (a, b) = ([11u8, 7, 3, 10, 6, 2, 9, 5, 1, 8, 4, 0], [1u8, 4, 2, 5, 3, 6]);
+    let want = [-38.0, -83.0, -44.0, -98.0, -50.0, -113.0, -56.0, -128.0];
+    let model = Model::new()
+        .input_of("a", DataType::UINT8, &[4, 3])
+        .input_of("b", DataType::UINT8, &[3, 2])
+        .input_of("a_zero", DataType::UINT8, &[1])
+        .input_of("b_zero", DataType::UINT8, &[1])
+        .node("MatMulInteger", &["a", "b", "a_zero", "b_zero"], &["y"])
+        .output("y");
+    let given = vec![
+        ("a", bytes(&a, &[4, 3])),
+        ("b", bytes(&b, &[3, 2])),
+        ("a_zero", bytes(&[12], &[1])),
+        ("b_zero", bytes(&[0], &[1])),
+    ];
+    assert_eq!(model.run_on(given).unwrap()[0], (vec![4, 2], want.to_vec()));
+
+    let x: Vec<u8> = (2..11).collect();
+    for (pads, dims, want) in [
+        ([0; 4], vec![1, 1, 2, 2], vec![12.0, 16.0, 24.0, 28.0]),
+        (
+            [1; 4],
+            vec![1, 1, 4, 4],
+            vec![1., 3., 5., 3., 5., 12., 16., 9., 11., 24., 28., 15., 7., 15., 17., 9.],
+        ),
+    ] {
+        let model = Model::new()
+            .input_of("x", DataType::UINT8, &[1, 1, 3, 3])
+            .bytes_of("w", DataType::UINT8, &[1, 1, 2, 2], &[1; 4])
+            .bytes_of("zero", DataType::UINT8, &[], &[1])
+            .node_with("ConvInteger", &["x", "w", "zero"], &["y"], vec![ints("pads", &pads)])
+            .output("y");
+        assert_eq!(model.run_on(vec![("x", bytes(&x, &[1, 1, 3, 3]))]).unwrap()[0], (dims, want));
+    }
+}
+
+/// One of the operands of a random product.
+struct Drawn {
+    of: DataType,
+    dims: Vec<usize>,
+    values: Vec<i64>,
+}
+
+impl Drawn {
+    fn new(rng: &mut u64, signed: bool, dims: &[usize]) -> Drawn {
+        let mut next = || {
+            *rng = rng.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (*rng >> 56) as i64
+        };
+        let values = (0..dims.iter().product()).map(|_| if signed { next() - 128 } else { next() }).collect();
+        Drawn { of: if signed { DataType::INT8 } else { DataType::UINT8 }, dims: dims.to_vec(), values }
+    }
+
+    /// Adds it as an input, whose tensor is returned, or as a constant.
+    fn add(
+        &self,
+        model: Model,
+        name: &'static str,
+        constant: bool,
+    ) -> (Model, Option<(&'static str, StridedTensor)>) {
+        let dims: Vec<i64> = self.dims.iter().map(|&d| d as i64).collect();
+        if constant {
+            let values: Vec<i16> = self.values.iter().map(|&v| v as i16).collect();
+            return (model.bytes_of(name, self.of, &dims, &values), None);
+        }
+        let tensor = match self.of {
+            DataType::INT8 => {
+                let values: Vec<i8> = self.values.iter().map(|&v| v as i8).collect();
+                StridedTensor::from_slice(&values, &self.dims)
+            }
+            _ => {
+                let values: Vec<u8> = self.values.iter().map(|&v| v as u8).collect();
+                StridedTensor::from_slice(&values, &self.dims)
+            }
+        };
+        (model.input_of(name, self.of, &dims), Some((name, tensor.unwrap())))
+    }
+}
+
+/// All types, constant operands and such that are inputs, zero points of all kinds, against loops over integers.
+#[test]
+fn products_of_integers_are_exact() {
+    let mut rng = 0x5eed_0160;
+    for case in 0..48usize {
+        let bit = |i: usize| case >> i & 1 == 1;
+        let (m, k, n) = (3 + case % 5, [1, 5, 17, 33][case % 4], [1, 4, 19][case % 3]);
+        let a = Drawn::new(&mut rng, bit(0), &[2, m, k]);
+        let b = Drawn::new(&mut rng, bit(1), &[k, n]);
+        let a_zero = Drawn::new(&mut rng, bit(0), if bit(4) { &[][..] } else { std::slice::from_ref(&m) });
+        let b_zero =
+            Drawn::new(&mut rng, bit(1), if case % 3 == 0 { &[][..] } else { std::slice::from_ref(&n) });
+        let (mut model, mut given) = (Model::new(), Vec::new());
+        for (of, name, constant) in
+            [(&a, "a", false), (&b, "b", bit(2)), (&a_zero, "a_zero", bit(3)), (&b_zero, "b_zero", bit(5))]
+        {
+            let added = of.add(model, name, constant);
+            model = added.0;
+            given.extend(added.1);
+        }
+        let model = model.node("MatMulInteger", &["a", "b", "a_zero", "b_zero"], &["y"]).output("y");
+        let zero = |of: &Drawn, i: usize| of.values[if of.values.len() == 1 { 0 } else { i }];
+        let mut want = Vec::new();
+        for row in 0..2 * m {
+            for column in 0..n {
+                let product = |i: usize| {
+                    (a.values[row * k + i] - zero(&a_zero, row % m))
+                        * (b.values[i * n + column] - zero(&b_zero, column))
+                };
+                want.push((0..k).map(product).sum::<i64>() as f32);
+            }
+        }
+        assert_eq!(model.run_on(given).unwrap()[0], (vec![2, m, n], want), "case {case}");
+    }
+}
+
+/// Padding stands for the zero point, also where that is known in a run only.
+#[test]
+fn convolutions_of_integers_are_exact() {
+    let mut rng = 0x5eed_0161;
+    for case in 0..32usize {
+        let bit = |i: usize| case >> i & 1 == 1;
+        let (groups, c, o) = [(1, 3, 5), (2, 4, 6), (5, 5, 5), (1, 17, 2)][case % 4];
+        let (h, w, kh, kw) = (5, 4, 3, 2);
+        let x = Drawn::new(&mut rng, bit(0), &[2, c, h, w]);
+        let weights = Drawn::new(&mut rng, bit(1), &[o, c / groups, kh, kw]);
+        let x_zero = Drawn::new(&mut rng, bit(0), &[]);
+        let w_zero =
+            Drawn::new(&mut rng, bit(1), if case % 3 == 0 { &[][..] } else { std::slice::from_ref(&o) });
+        let (mut model, mut given) = (Model::new(), Vec::new());
+        for (of, name, constant) in [
+            (&x, "x", false),
+            (&weights, "w", bit(2)),
+            (&x_zero, "x_zero", bit(3)),
+            (&w_zero, "w_zero", bit(4)),
+        ] {
+            let added = of.add(model, name, constant);
+            model = added.0;
+            given.extend(added.1);
+        }
+        let attributes =
+            vec![int("group", groups as i64), ints("pads", &[1, 0, 1, 1]), ints("strides", &[1, 2])];
+        let inputs = ["x", "w", "x_zero", "w_zero"];
+        let model = model.node_with("ConvInteger", &inputs, &["y"], attributes).output("y");
+        let (oh, ow) = (h + 2 - kh + 1, (w + 1 - kw) / 2 + 1);
+        let mut want = Vec::new();
+        for i in 0..2 * o * oh * ow {
+            let (image, channel, y, z) = (i / (o * oh * ow), i / (oh * ow) % o, i / ow % oh, i % ow);
+            let mut sum = 0;
+            for j in 0..c / groups * kh * kw {
+                let (part, p, q) = (j / (kh * kw), j / kw % kh, j % kw);
+                let (Some(row), column) = ((y + p).checked_sub(1), 2 * z + q) else { continue };
+                if row < h && column < w {
+                    let of = channel / (o / groups) * (c / groups) + part;
+                    let value = x.values[((image * c + of) * h + row) * w + column] - x_zero.values[0];
+                    let zero = w_zero.values[if w_zero.values.len() == 1 { 0 } else { channel }];
+                    sum += value
+                        * (weights.values[(channel * (c / groups) + part) * kh * kw + p * kw + q] - zero);
+                }
+            }
+            want.push(sum as f32);
+        }
+        assert_eq!(model.run_on(given).unwrap()[0], (vec![2, o, oh, ow], want), "case {case}");
+    }
+}
+
+/// What ONNX Runtime's dynamic quantiser makes of a linear layer.
+#[test]
+fn a_dynamically_quantised_layer() {
+    let model = Model::new()
+        .input("x", &[2, 3])
+        .bytes_of("w", DataType::INT8, &[3, 2], &[100, -7, 3, 120, -128, 55])
+        .floats("w_scale", &[], &[0.02])
+        .bytes_of("w_zero", DataType::INT8, &[], &[0])
+        .node("DynamicQuantizeLinear", &["x"], &["q", "scale", "zero"])
+        .node("MatMulInteger", &["q", "w", "zero", "w_zero"], &["sums"])
+        .node_with("Cast", &["sums"], &["numbers"], vec![int("to", DataType::FLOAT.0.into())])
+        .node("Mul", &["scale", "w_scale"], &["both"])
+        .node("Mul", &["numbers", "both"], &["y"])
+        .output("y");
+    // 255 steps of 0.01 from -1 to 1.55, so that all are whole: the zero point is 100.
+    let x = [-1.0, 1.55, 0.25, 0.0, -0.5, 1.0];
+    let got = model.run(&[("x", &[2, 3], &x)]);
+    let w = [[100.0, -7.0], [3.0, 120.0], [-128.0, 55.0]];
+    for row in 0..2 {
+        for column in 0..2 {
+            let want: f64 = (0..3).map(|i| f64::from(x[row * 3 + i]) * w[i][column] * 0.02).sum();
+            let got = f64::from(got[0].1[row * 2 + column]);
+            assert!((got - want).abs() < 1e-5, "{got}, not {want}");
+        }
+    }
+}
