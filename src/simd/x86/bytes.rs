@@ -97,7 +97,13 @@ impl ByteVector for Vnni {
         let mut to = [0; 64];
         // SAFETY: the vectors were made from the proof; 64 bytes.
         unsafe {
-            let [a, b, c, d] = four.map(|x| _mm512_cvt_roundps_epi32::<NEAREST>(x.as_numbers()));
+            // No `map`: its closure would be a call, without the instructions.
+            let [a, b, c, d] = [
+                _mm512_cvt_roundps_epi32::<NEAREST>(four[0].as_numbers()),
+                _mm512_cvt_roundps_epi32::<NEAREST>(four[1].as_numbers()),
+                _mm512_cvt_roundps_epi32::<NEAREST>(four[2].as_numbers()),
+                _mm512_cvt_roundps_epi32::<NEAREST>(four[3].as_numbers()),
+            ];
             // Zero points are small: words hold the sums of all that bytes do, and saturate beyond.
             let zero_point = _mm512_set1_epi16(zero_point as i16);
             let low = _mm512_adds_epi16(_mm512_packs_epi32(a, b), zero_point);

@@ -155,12 +155,15 @@ fn add<V: ByteVector, const O: usize>(proof: V::Proof, sums: &mut [V; O], quad: 
 
 /// Adds up a row of a block whose lanes each read their own channel. Taps of the kernel's rows are those of `taps` that begin one.
 pub(super) fn own(row: Row<'_>, shifts: Shifts, sink: &mut Sink<'_>) {
-    bytes::dispatch(Own { row, shifts, sink });
+    let vectors = shifts.begins()[QUAD];
+    bytes::dispatch(Own { row, shifts, vectors, sink });
 }
 
 struct Own<'a, 's, 'k> {
     row: Row<'a>,
     shifts: Shifts,
+    /// Of weights, of a row of taps.
+    vectors: usize,
     sink: &'s mut Sink<'k>,
 }
 
@@ -193,20 +196,25 @@ impl Tile for Own<'_, '_, '_> {
     fn tile<V: ByteVector, const P: usize>(&mut self, proof: V::Proof, x: usize) {
         let Row { src, pixel, taps, weights, start, .. } = self.row;
         let mut sums = [[V::load(proof, &start[0])]; P];
-        let weights = weights.chunks_exact(self.shifts.begins()[QUAD]);
+        let weights = weights.chunks_exact(self.vectors);
         for (row, weights) in taps.chunks_exact(self.shifts.width).zip(weights) {
             let (at, _) = row[0];
             for (q, w) in weights[..self.shifts.vectors(0)].iter().enumerate() {
                 let w = V::bytes(proof, w);
                 let from = &src[at + q * QUAD * BLOCK + x * pixel..][..(P - 1) * pixel + QUAD * BLOCK];
                 for_each_below!(p < P => {
-                    let four: &[u8; 64] = from[p * pixel..].first_chunk().expect("four pixels");
-                    sums[p][0] = sums[p][0].add_products(V::pixels(proof, four), w);
+                    let pixels = V::pixels(proof, four_pixels(&from[p * pixel..], 0));
+                    sums[p][0] = sums[p][0].add_products(pixels, w);
                 });
             }
         }
         self.sink.take::<V, P, 1>(proof, x, &sums, 0);
     }
+}
+
+#[inline(always)]
+fn four_pixels(from: &[u8], k: usize) -> &[u8; QUAD * BLOCK] {
+    from[k * QUAD * BLOCK..].first_chunk().expect("four pixels")
 }
 
 /// The same for kernels of `K` taps along W whose outputs are `S` pixels apart: outputs share the vectors of the source.
@@ -226,18 +234,17 @@ impl<const K: usize, const S: usize> Tile for Unrolled<'_, '_, '_, K, S> {
         for (row, weights) in taps.chunks_exact(K).zip(weights.chunks_exact(Self::BEGINS[QUAD])) {
             let (at, _) = row[0];
             let from = &src[at + x * S * BLOCK..][..fours * QUAD * BLOCK];
-            let four = |k: usize| from[k * QUAD * BLOCK..].first_chunk().expect("four pixels");
             // At most 8, where 14 outputs are 2 pixels apart; the macro counts to 14.
-            let mut pixels = [V::pixels(proof, four(0)); 14];
+            let mut pixels = [V::pixels(proof, four_pixels(from, 0)); 14];
             for_each_below!(k < fours => {
-                pixels[k] = V::pixels(proof, four(k));
+                pixels[k] = V::pixels(proof, four_pixels(from, k));
             });
             for_each_below!(p < P => {
                 let (first, shift) = (p * S / QUAD, p * S % QUAD);
-                let w = |j: usize| V::bytes(proof, &weights[Self::BEGINS[shift] + j]);
-                sums[p][0] = sums[p][0].add_products(pixels[first], w(0));
+                let w = &weights[Self::BEGINS[shift]..Self::BEGINS[shift + 1]];
+                sums[p][0] = sums[p][0].add_products(pixels[first], V::bytes(proof, &w[0]));
                 if Self::SHIFTS.vectors(shift) > 1 {
-                    sums[p][0] = sums[p][0].add_products(pixels[first + 1], w(1));
+                    sums[p][0] = sums[p][0].add_products(pixels[first + 1], V::bytes(proof, &w[1]));
                 }
             });
         }

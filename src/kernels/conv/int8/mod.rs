@@ -169,6 +169,7 @@ impl Operation<'_> {
         };
         let weights = self.weights[unit.weights..].as_chunks::<{ BLOCK * QUAD }>().0;
         let blocks = unit.block..unit.block + unit.count;
+        let shifts = plan.shifts();
         let mut writer =
             Rows::new(plan, &self.blocks[blocks.clone()], self.operands.residual.map(|r| r.bytes));
         for y in 0..rows {
@@ -192,7 +193,7 @@ impl Operation<'_> {
             };
             writer.write(place, width, out, |sinks| match &unit.form {
                 Form::Shared(_) => kernel::shared(row, &runs, sinks),
-                Form::Own => kernel::own(row, plan.shifts(), &mut sinks[0]),
+                Form::Own => kernel::own(row, shifts, &mut sinks[0]),
             });
         }
         Ok(())

@@ -73,21 +73,35 @@ pub(super) struct Rows<'a> {
     dst: DType,
     view: &'a Lanes,
     residual: Option<&'a [u8]>,
+    quantize: Option<ByteRange>,
+    /// For rows that are not written where they belong at once.
+    scratch: Option<Box<Scratch>>,
+}
+
+/// Rows of each block.
+struct Scratch {
     /// Sums, or numbers or bytes made of them.
     rows: [[[i32; BLOCK]; ROW]; PAIR],
     /// Of residuals of bytes.
     added: [[[u8; BLOCK]; ROW]; PAIR],
 }
 
+impl Scratch {
+    fn new() -> Box<Scratch> {
+        Box::new(Scratch { rows: [[[0; BLOCK]; ROW]; PAIR], added: [[[0; BLOCK]; ROW]; PAIR] })
+    }
+}
+
 impl<'a> Rows<'a> {
     pub fn new(plan: &'a Int8Plan, blocks: &'a [Block<'a>], residual: Option<&'a [u8]>) -> Rows<'a> {
+        let quantize = blocks[0].finish.post_ops.quantize();
         Rows {
             blocks,
             dst: plan.types.dst,
             view: &plan.dst,
             residual,
-            rows: [[[0; BLOCK]; ROW]; PAIR],
-            added: [[[0; BLOCK]; ROW]; PAIR],
+            quantize: quantize.map(|(dtype, zero_point)| ByteRange::new(dtype, zero_point)),
+            scratch: None,
         }
     }
 
@@ -99,42 +113,75 @@ impl<'a> Rows<'a> {
         out: Out<'_, u8>,
         fill: impl FnOnce(&mut [Sink<'_>]),
     ) {
-        let places: [Place; PAIR] = std::array::from_fn(|i| Place {
-            row: RowIndex { block: place.row.block + i, ..place.row },
-            ..place
-        });
-        let quantize =
-            self.blocks[0].finish.post_ops.quantize().map(|(dtype, zero)| ByteRange::new(dtype, zero));
-        let Rows { blocks, dst, view, residual, rows, added } = self;
+        let second = Place { row: RowIndex { block: place.row.block + 1, ..place.row }, ..place };
+        let places = [place, second];
+        let is_together = together(self.view, place).is_some();
+        match (self.blocks, self.quantize) {
+            ([Block { steps: Some(a), .. }], Some(range)) if is_together => {
+                fill(&mut [self.in_place(a, range, place, pixels, out)]);
+            }
+            ([Block { steps: Some(a), .. }, Block { steps: Some(b), .. }], Some(range)) if is_together => {
+                let first = self.in_place(a, range, place, pixels, out);
+                fill(&mut [first, self.in_place(b, range, second, pixels, out)]);
+            }
+            _ => return self.write_rows(places, pixels, out, fill),
+        }
+        for (block, place) in self.blocks.iter().zip(places) {
+            if let Some(at) = together(self.view, place) {
+                // SAFETY: as in `in_place`; the sinks have ended.
+                block.clear_tail(unsafe { out.pixels(at, pixels * BLOCK) }.as_chunks_mut().0);
+            }
+        }
+    }
+
+    /// Bytes that are written where they belong.
+    fn in_place<'s>(
+        &self,
+        steps: &'s Steps,
+        range: ByteRange,
+        place: Place,
+        pixels: usize,
+        out: Out<'s, u8>,
+    ) -> Sink<'s>
+    where
+        'a: 's,
+    {
+        let at = together(self.view, place).expect("the caller has seen it");
+        let residual = self.residual.map_or(&[][..], |bytes| bytes[at..at + pixels * BLOCK].as_chunks().0);
+        // SAFETY: pixels and channels of this row, which one task has; the reference ends with the sink.
+        let bytes = unsafe { out.pixels(at, pixels * BLOCK) };
+        Sink::Finished(Finished { steps, residual }, To::Bytes(range, bytes.as_chunks_mut().0))
+    }
+
+    fn write_rows(
+        &mut self,
+        places: [Place; PAIR],
+        pixels: usize,
+        out: Out<'_, u8>,
+        fill: impl FnOnce(&mut [Sink<'_>]),
+    ) {
+        let Rows { blocks, dst, view, residual, quantize, scratch } = self;
+        let Scratch { rows, added } = &mut **scratch.get_or_insert_with(Scratch::new);
         let mut sinks = rows.each_mut().map(|row| Sink::Sums(&mut row[..pixels]));
         let of_blocks = blocks.iter().zip(places);
-        for ((sink, added), (block, place)) in sinks.iter_mut().zip(added.iter_mut()).zip(of_blocks.clone()) {
+        for ((sink, added), (block, place)) in sinks.iter_mut().zip(added).zip(of_blocks.clone()) {
             let (Some(steps), Sink::Sums(row)) = (&block.steps, &mut *sink) else { continue };
             let residual = residual.map_or(&[][..], |bytes| read(view, bytes, place, &mut added[..pixels]));
             let (row, finished) = (std::mem::take(row), Finished { steps, residual });
-            let to = match (quantize, together(view, place)) {
-                (None, _) => To::Numbers(bytemuck::cast_slice_mut(row)),
-                (Some(range), None) => To::Bytes(range, &mut bytemuck::cast_slice_mut(row)[..pixels]),
-                (Some(range), Some(at)) => {
-                    // SAFETY: pixels and channels of this row, which one task has; the reference ends with the sink.
-                    let bytes = unsafe { out.pixels(at, pixels * BLOCK) };
-                    To::Bytes(range, bytes.as_chunks_mut().0)
-                }
+            let to = match quantize {
+                None => To::Numbers(bytemuck::cast_slice_mut(row)),
+                Some(range) => To::Bytes(*range, &mut bytemuck::cast_slice_mut(row)[..pixels]),
             };
             *sink = Sink::Finished(finished, to);
         }
         fill(&mut sinks[..blocks.len()]);
         for ((block, place), row) in of_blocks.zip(rows) {
             let row = &mut row[..pixels];
-            match (&block.steps, quantize, together(view, place)) {
-                (None, ..) if *dst != DType::S32 => {
+            match (&block.steps, &quantize) {
+                (None, _) if *dst != DType::S32 => {
                     Memory { block, view, residual: *residual, place }.write(row, out)
                 }
-                (Some(_), Some(_), Some(at)) => {
-                    // SAFETY: as above; the sink has ended.
-                    block.clear_tail(unsafe { out.pixels(at, pixels * BLOCK) }.as_chunks_mut().0);
-                }
-                (Some(_), Some(_), None) => {
+                (Some(_), Some(_)) => {
                     let bytes: &mut [[u8; BLOCK]] = &mut bytemuck::cast_slice_mut(row)[..pixels];
                     block.clear_tail(bytes);
                     put(view, bytes, place, out);

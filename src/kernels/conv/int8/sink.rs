@@ -143,7 +143,9 @@ impl Sink<'_> {
                 for_each_below!(p < P => {
                     if p.is_multiple_of(FOUR) {
                         let (to, _) = to[p..].split_at_mut(FOUR.min(P - p));
-                        let four = range.bytes([p, p + 1, p + 2, p + 3].map(|p| numbers[p.min(P - 1)]));
+                        let last = P - 1;
+                        let [a, b, c] = [(p + 1).min(last), (p + 2).min(last), (p + 3).min(last)];
+                        let four = range.bytes([numbers[p], numbers[a], numbers[b], numbers[c]]);
                         to.copy_from_slice(&four.as_chunks().0[..to.len()]);
                     }
                 });
