@@ -1,6 +1,7 @@
 //! `ConvInteger` and `MatMulInteger`, with ONNX's own examples and against loops over integers.
 
 use blocktensor::StridedTensor;
+use blocktensor_graph::{Layouts, PlanOptions};
 use rten_onnx::onnx::DataType;
 
 use crate::support::{Model, int, ints};
@@ -8,8 +9,8 @@ use crate::support::{Model, int, ints};
 /// ONNX's examples, whose weights and zero points are inputs, or constants.
 #[test]
 fn products_of_integers_are_those_of_onnx() {
-    let bytes = |values: &[u8], dims: &[usize]| StridedTensor::from_slice(values, dims).unwrap();
-    let (a, b) = ([11u8, 7, 3, 10, 6, 2, 9, 5, 1, 8, 4, 0], [1u8, 4, 2, 5, 3, 6]);
+    let numbers = |values: &[i32], dims: &[usize]| StridedTensor::from_slice(values, dims).unwrap();
+    let (a, b) = ([11, 7, 3, 10, 6, 2, 9, 5, 1, 8, 4, 0], [1, 4, 2, 5, 3, 6]);
     let want = [-38.0, -83.0, -44.0, -98.0, -50.0, -113.0, -56.0, -128.0];
     let model = Model::new()
         .input_of("a", DataType::UINT8, &[4, 3])
@@ -19,14 +20,14 @@ fn products_of_integers_are_those_of_onnx() {
         .node("MatMulInteger", &["a", "b", "a_zero", "b_zero"], &["y"])
         .output("y");
     let given = vec![
-        ("a", bytes(&a, &[4, 3])),
-        ("b", bytes(&b, &[3, 2])),
-        ("a_zero", bytes(&[12], &[1])),
-        ("b_zero", bytes(&[0], &[1])),
+        ("a", numbers(&a, &[4, 3])),
+        ("b", numbers(&b, &[3, 2])),
+        ("a_zero", numbers(&[12], &[1])),
+        ("b_zero", numbers(&[0], &[1])),
     ];
     assert_eq!(model.run_on(given).unwrap()[0], (vec![4, 2], want.to_vec()));
 
-    let x: Vec<u8> = (2..11).collect();
+    let x: Vec<i32> = (2..11).collect();
     for (pads, dims, want) in [
         ([0; 4], vec![1, 1, 2, 2], vec![12.0, 16.0, 24.0, 28.0]),
         (
@@ -41,7 +42,7 @@ fn products_of_integers_are_those_of_onnx() {
             .bytes_of("zero", DataType::UINT8, &[], &[1])
             .node_with("ConvInteger", &["x", "w", "zero"], &["y"], vec![ints("pads", &pads)])
             .output("y");
-        assert_eq!(model.run_on(vec![("x", bytes(&x, &[1, 1, 3, 3]))]).unwrap()[0], (dims, want));
+        assert_eq!(model.run_on(vec![("x", numbers(&x, &[1, 1, 3, 3]))]).unwrap()[0], (dims, want));
     }
 }
 
@@ -74,16 +75,9 @@ impl Drawn {
             let values: Vec<i16> = self.values.iter().map(|&v| v as i16).collect();
             return (model.bytes_of(name, self.of, &dims, &values), None);
         }
-        let tensor = match self.of {
-            DataType::INT8 => {
-                let values: Vec<i8> = self.values.iter().map(|&v| v as i8).collect();
-                StridedTensor::from_slice(&values, &self.dims)
-            }
-            _ => {
-                let values: Vec<u8> = self.values.iter().map(|&v| v as u8).collect();
-                StridedTensor::from_slice(&values, &self.dims)
-            }
-        };
+        // A run takes inputs of all integers as s32.
+        let values: Vec<i32> = self.values.iter().map(|&v| v as i32).collect();
+        let tensor = StridedTensor::from_slice(&values, &self.dims);
         (model.input_of(name, self.of, &dims), Some((name, tensor.unwrap())))
     }
 }
@@ -174,6 +168,27 @@ fn convolutions_of_integers_are_exact() {
     }
 }
 
+/// Bytes that nodes make, as the source, the weights and their zero points, in plans of each layout.
+#[test]
+fn products_of_bytes_that_nodes_make() {
+    let model = Model::new()
+        .input("x", &[2, 3])
+        .input("y", &[3, 2])
+        .node("DynamicQuantizeLinear", &["x"], &["a", "a_scale", "a_zero"])
+        .node("DynamicQuantizeLinear", &["y"], &["b", "b_scale", "b_zero"])
+        .node("MatMulInteger", &["a", "b", "a_zero", "b_zero"], &["sums"])
+        .output("sums");
+    // Steps of 0.01 from -1 and from 0.
+    let x = StridedTensor::from_slice(&[-1f32, 1.55, 0.25, 0.0, -0.5, 1.0], &[2, 3]).unwrap();
+    let y = StridedTensor::from_slice(&[2.55f32, 0.0, 0.5, 1.0, 0.01, 2.0], &[3, 2]).unwrap();
+    let want = [-25500 + 155 * 50 + 25, 15500 + 25 * 200, -50 * 50 + 100, -50 * 100 + 100 * 200];
+    let graph = model.read().unwrap();
+    for layouts in Layouts::FIXED {
+        let plan = graph.plan(&PlanOptions::new(layouts)).unwrap();
+        assert_eq!(plan.run(&[&x, &y]).unwrap()[0].to_vec::<i32>().unwrap(), want, "{layouts:?}");
+    }
+}
+
 /// What ONNX Runtime's dynamic quantiser makes of a linear layer.
 #[test]
 fn a_dynamically_quantised_layer() {
@@ -191,12 +206,10 @@ fn a_dynamically_quantised_layer() {
     // 255 steps of 0.01 from -1 to 1.55, so that all are whole: the zero point is 100.
     let x = [-1.0, 1.55, 0.25, 0.0, -0.5, 1.0];
     let got = model.run(&[("x", &[2, 3], &x)]);
-    let w = [[100.0, -7.0], [3.0, 120.0], [-128.0, 55.0]];
-    for row in 0..2 {
-        for column in 0..2 {
-            let want: f64 = (0..3).map(|i| f64::from(x[row * 3 + i]) * w[i][column] * 0.02).sum();
-            let got = f64::from(got[0].1[row * 2 + column]);
-            assert!((got - want).abs() < 1e-5, "{got}, not {want}");
-        }
+    let columns = [[100.0, 3.0, -128.0], [-7.0, 120.0, 55.0]];
+    for (i, &got) in got[0].1.iter().enumerate() {
+        let (x, w) = (&x[i / 2 * 3..][..3], &columns[i % 2]);
+        let want: f64 = x.iter().zip(w).map(|(x, w)| f64::from(*x) * w * 0.02).sum();
+        assert!((f64::from(got) - want).abs() < 1e-5, "{got}, not {want}");
     }
 }
