@@ -124,9 +124,9 @@ fn sums_and_products_of_integers_round_as_three_ops_do() {
     };
     let mut ran = 0;
     for (i, dims) in SIZES.into_iter().enumerate() {
-        for case in 0..16 {
+        for case in 0..32 {
             let bit = |n: usize| if case >> n & 1 == 1 { DType::S8 } else { DType::U8 };
-            let (dtype, dst) = (bit(0), bit(1));
+            let (dtype, dst, b_dtype) = (bit(0), bit(1), bit(4));
             let (b_is_f32, is_product) = (case & 4 != 0, case & 8 != 0);
             // A number for each channel of an image, as squeeze-and-excitation has them.
             let mut b_dims = dims.to_vec();
@@ -136,12 +136,12 @@ fn sums_and_products_of_integers_round_as_three_ops_do() {
             let a = bytes(&mut rng, dims, dtype);
             let b = match b_is_f32 {
                 true => StridedTensor::from_slice(&rng.reals(b_dims.iter().product()), &b_dims).unwrap(),
-                false => bytes(&mut rng, &b_dims, dtype),
+                false => bytes(&mut rng, &b_dims, b_dtype),
             };
             let zero =
                 |rng: &mut Rng, dtype| rng.below(256) as i32 - if dtype == DType::S8 { 128 } else { 0 };
             let pair = |rng: &mut Rng, dtype| (0.01 + rng.real().abs(), zero(rng, dtype));
-            let (of_a, of_b, of_dst) = (pair(&mut rng, dtype), pair(&mut rng, dtype), pair(&mut rng, dst));
+            let (of_a, of_b, of_dst) = (pair(&mut rng, dtype), pair(&mut rng, b_dtype), pair(&mut rng, dst));
             let numbers = |t: &StridedTensor, (scale, zero): (f32, i32)| match t.dtype() {
                 DType::F32 => t.clone(),
                 _ => ops::dequantize(t, &vector(&[scale]), &vector(&[zero]), 0).unwrap(),
@@ -171,14 +171,14 @@ fn sums_and_products_of_integers_round_as_three_ops_do() {
             }
         }
     }
-    assert!(ran > 500, "{ran}");
+    assert!(ran > 1000, "{ran}");
 }
 
 #[test]
 fn sums_of_integers_refuse_what_they_do_not_take() {
     use blocktensor::ops::Quantization;
     let a = StridedTensor::zeros(&[2], DType::U8, MemoryFormat::Contiguous).unwrap();
-    let signed = a.to_dtype(DType::S8).unwrap();
+    let wide = a.to_dtype(DType::S32).unwrap();
     let numbers = a.to_dtype(DType::F32).unwrap();
     let (one, of) = (Quantization::default(), |scale, zero_point| Quantization { scale, zero_point });
     for (made, part) in [
@@ -189,7 +189,7 @@ fn sums_of_integers_refuse_what_they_do_not_take() {
         (ops::quantized_mul(&a, &numbers, [one, of(2.0, 0), one], DType::U8), "leave it out"),
         (ops::quantized_mul(&a, &numbers, [one, of(1.0, 3), one], DType::U8), "b_zero_point"),
         (ops::quantized_mul(&a, &a, [one, one, one], DType::F32), "pass `u8` or `s8`"),
-        (ops::quantized_add(&a, &signed, [one, one, one], DType::U8), "quantized_add"),
+        (ops::quantized_add(&a, &wide, [one, one, one], DType::U8), "takes u8, s8, f32"),
         (ops::quantized_add(&numbers, &numbers, [one, one, one], DType::U8), "quantized_add"),
     ] {
         let error = made.unwrap_err().to_string();

@@ -31,8 +31,12 @@ const BYTES: &[DType] = &[DType::U8, DType::S8];
 const EACH: &[DTypeTuple] = &[
     DTypeTuple { operands: &[DType::U8, DType::U8], results: &[DType::U8] },
     DTypeTuple { operands: &[DType::U8, DType::U8], results: &[DType::S8] },
+    DTypeTuple { operands: &[DType::U8, DType::S8], results: &[DType::U8] },
+    DTypeTuple { operands: &[DType::U8, DType::S8], results: &[DType::S8] },
     DTypeTuple { operands: &[DType::U8, DType::F32], results: &[DType::U8] },
     DTypeTuple { operands: &[DType::U8, DType::F32], results: &[DType::S8] },
+    DTypeTuple { operands: &[DType::S8, DType::U8], results: &[DType::U8] },
+    DTypeTuple { operands: &[DType::S8, DType::U8], results: &[DType::S8] },
     DTypeTuple { operands: &[DType::S8, DType::S8], results: &[DType::U8] },
     DTypeTuple { operands: &[DType::S8, DType::S8], results: &[DType::S8] },
     DTypeTuple { operands: &[DType::S8, DType::F32], results: &[DType::U8] },
@@ -100,7 +104,7 @@ impl Default for Quantization {
 /// `a` and `b` broadcast against each other as in PyTorch; the result has the broadcast shape.
 ///
 /// # Dtypes
-/// `a` u8 or s8, `b` the same or f32. The result is u8 or s8, as `dtype` says.
+/// `a` u8 or s8, `b` u8, s8 or f32. The result is u8 or s8, as `dtype` says.
 ///
 /// # Layouts
 /// Strided: any strides. The result has the strides that PyTorch's `TensorIterator` infers. Blocked: operands of one layout. The result
@@ -201,13 +205,9 @@ fn kernel(args: &Args<'_>, results: &mut Results<'_>, is_product: bool) -> Kerne
         dtype,
         is_product,
     };
-    match (a, b) {
-        (DType::U8, DType::U8) => {
-            of.run::<u8, u8>(args, results, |b, (scale, zero)| number(b.into(), zero, scale))
-        }
-        (DType::U8, _) => of.run::<u8, f32>(args, results, |b, _| b),
-        (_, DType::S8) => of.run::<i8, i8>(args, results, |b, (scale, zero)| number(b.into(), zero, scale)),
-        _ => of.run::<i8, f32>(args, results, |b, _| b),
+    match a {
+        DType::U8 => of.beside::<u8>(args, results, b),
+        _ => of.beside::<i8>(args, results, b),
     }
 }
 
@@ -222,6 +222,19 @@ struct Combined {
 }
 
 impl Combined {
+    fn beside<A: Element + Into<i32>>(
+        self,
+        args: &Args<'_>,
+        results: &mut Results<'_>,
+        b: DType,
+    ) -> KernelResult {
+        match b {
+            DType::U8 => self.run::<A, u8>(args, results, |b, (scale, zero)| number(b.into(), zero, scale)),
+            DType::S8 => self.run::<A, i8>(args, results, |b, (scale, zero)| number(b.into(), zero, scale)),
+            _ => self.run::<A, f32>(args, results, |b, _| b),
+        }
+    }
+
     fn run<A: Element + Into<i32>, B: Element>(
         self,
         args: &Args<'_>,

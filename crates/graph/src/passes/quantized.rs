@@ -121,10 +121,9 @@ fn combined(network: &mut Network, i: usize, links: &Links) -> Result<Option<usi
     };
     let [a, b] = network.nodes[at].inputs[..] else { return Ok(None) };
     let of = |id: TensorId| integers_of(network, id, links);
-    let dtype_of = |id: TensorId| network.tensor(id).dtype;
     let (a, b) = match (of(a), of(b)) {
-        (Some(a), Some(b)) if dtype_of(a.0) == dtype_of(b.0) => (a, (b.0, Some(b.1))),
-        (Some(a), _) => (a, (b, None)),
+        (Some(a), Some(b)) => (a, (b.0, Some(b.1))),
+        (Some(a), None) => (a, (b, None)),
         (None, Some(b)) => (b, (a, None)),
         (None, None) => return Ok(None),
     };
