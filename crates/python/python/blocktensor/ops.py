@@ -111,6 +111,8 @@ __all__ = [
     "prelu",
     "prod",
     "quantize",
+    "quantized_add",
+    "quantized_mul",
     "reciprocal",
     "relu",
     "relu6",
@@ -3156,6 +3158,86 @@ def quantize(
     (1, 16, 4, 4)
     """
     return _call("quantize", threads, x, scale, zero_point, axis, dtype)
+
+
+def quantized_add(
+    a: TensorLike,
+    b: TensorLike,
+    *,
+    a_scale: float,
+    a_zero_point: int = 0,
+    b_scale: float = 1.0,
+    b_zero_point: int = 0,
+    dst_scale: float,
+    dst_zero_point: int = 0,
+    dtype: str = "u8",
+    threads: int | None = None,
+) -> Tensor:
+    """The sum of quantised numbers, quantised: what `dequantize` of both operands, `add` and `quantize`
+    compute, to the bit.
+
+    `of` are the scales and zero points of `a`, `b` and the result. `b` may be f32: numbers that stand for
+    themselves.
+
+    Shapes:
+        `a` and `b` broadcast against each other as in PyTorch; the result has the broadcast shape.
+
+    Dtypes:
+        `a` u8 or s8, `b` u8, s8 or f32. The result is u8 or s8, as `dtype` says.
+
+    Errors:
+        `ShapeMismatch`, `RankMismatch`, `LayoutMismatch`, `KeyMismatch`, `UnsupportedDType`.
+        `InvalidArgument` for a scale that is not positive and finite, for a zero point that the dtype does
+        not hold, for a scale or zero point beside a `b` of f32, and for a `dtype` that is not u8 or s8.
+
+    Keys: strided, blocked.
+
+    >>> import blocktensor as bt
+    >>> a = bt.zeros([1, 16, 4, 4], dtype="u8")
+    >>> bt.ops.quantized_add(a, a, a_scale=0.5, dst_scale=0.5).shape
+    (1, 16, 4, 4)
+    """
+    return _call(
+        "quantized_add", threads, a, b, a_scale, a_zero_point, b_scale, b_zero_point, dst_scale,
+        dst_zero_point, dtype,
+    )
+
+
+def quantized_mul(
+    a: TensorLike,
+    b: TensorLike,
+    *,
+    a_scale: float,
+    a_zero_point: int = 0,
+    b_scale: float = 1.0,
+    b_zero_point: int = 0,
+    dst_scale: float,
+    dst_zero_point: int = 0,
+    dtype: str = "u8",
+    threads: int | None = None,
+) -> Tensor:
+    """The product of quantised numbers, quantised. All else is as of `quantized_add`.
+
+    Shapes:
+        As of `quantized_add`.
+
+    Dtypes:
+        As of `quantized_add`.
+
+    Errors:
+        As of `quantized_add`.
+
+    Keys: strided, blocked.
+
+    >>> import blocktensor as bt
+    >>> a = bt.zeros([1, 16, 4, 4], dtype="u8")
+    >>> bt.ops.quantized_mul(a, a, a_scale=0.5, dst_scale=0.5).shape
+    (1, 16, 4, 4)
+    """
+    return _call(
+        "quantized_mul", threads, a, b, a_scale, a_zero_point, b_scale, b_zero_point, dst_scale,
+        dst_zero_point, dtype,
+    )
 
 
 def reciprocal(
