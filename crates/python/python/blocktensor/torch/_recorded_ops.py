@@ -6,22 +6,13 @@ from typing import Any
 import torch
 
 from ._handles import ACTIVE, shared, value_of
-from ._table import attention_weights
-from ._values import TABLE, Builder, Unsupported, Value
+from ._values import TABLE, Builder, Unsupported, Value, adds_to
 
 #: As the table: from the name of an aten op to a function that takes the builder, then the call's arguments.
 RECORDED: dict[str, Callable[..., Any]] = {}
 
 
-def recorded(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Adds a function under these names of aten."""
-
-    def add(function: Callable[..., Any]) -> Callable[..., Any]:
-        for name in names:
-            RECORDED[name] = function
-        return function
-
-    return add
+recorded = adds_to(RECORDED)
 
 
 @recorded("batch_norm")
@@ -86,22 +77,8 @@ def _dropped(b: Builder, op: str, x: Value, p: float) -> Value:
 
 
 @recorded("scaled_dot_product_attention")
-def attention(
-    b: Builder,
-    q: Value,
-    k: Value,
-    v: Value,
-    attn_mask: Any = None,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    *,
-    scale: float | None = None,
-    enable_gqa: bool = False,
-) -> Any:
-    if enable_gqa or not dropout_p:
-        return TABLE[b.name](b, q, k, v, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
-    weights = attention_weights(b, q, k, attn_mask, is_causal, scale)
-    return b.op("matmul", a=_dropped(b, "dropout", weights, dropout_p), b=v)
+def attention(b: Builder, *args: Any, **options: Any) -> Any:
+    return TABLE[b.name](b, *args, **options, dropped=_dropped)
 
 
 @recorded("detach")

@@ -162,13 +162,18 @@ def attention(
     *,
     scale: float | None = None,
     enable_gqa: bool = False,
+    dropped: Callable[..., Value] | None = None,
 ) -> Value:
-    if enable_gqa or dropout_p:
+    """`dropped` is what training makes of the weights."""
+    if enable_gqa or dropout_p and dropped is None:
         raise Unsupported("grouped attention, or attention with dropout; write it as matmul and softmax")
-    return b.op("matmul", a=attention_weights(b, q, k, attn_mask, is_causal, scale), b=v)
+    weights = _attention_weights(b, q, k, attn_mask, is_causal, scale)
+    if dropped is not None and dropout_p:
+        weights = dropped(b, "dropout", weights, dropout_p)
+    return b.op("matmul", a=weights, b=v)
 
 
-def attention_weights(b: Builder, q: Value, k: Value, attn_mask: Any, is_causal: bool, scale: float | None) -> Value:
+def _attention_weights(b: Builder, q: Value, k: Value, attn_mask: Any, is_causal: bool, scale: float | None) -> Value:
     """What attention multiplies its values by."""
     if is_causal:
         attn_mask = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool).tril()

@@ -114,17 +114,8 @@ class TrainedModule(OfOnePlan):
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         self.kept.save(destination, prefix, keep_vars)
 
-    def _load_from_state_dict(  # type: ignore[override]
-        self,
-        state_dict: Any,
-        prefix: str,
-        local_metadata: Any,
-        strict: bool,
-        missing_keys: list[str],
-        unexpected_keys: list[str],
-        error_msgs: list[str],
-    ) -> None:
-        self.kept.load(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+    def _load_from_state_dict(self, *args: Any, **options: Any) -> None:
+        self.kept.load(*args, **options)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         text = "op `train`: a trained module is not copied: its optimiser is not"

@@ -67,15 +67,20 @@ WITHOUT_OP: dict[str, str] = {
 }
 
 
-def aten(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Adds a function to the table, under these names of aten."""
+def adds_to(table: dict[str, Callable[..., Any]]) -> Callable[..., Callable[[Callable[..., Any]], Callable[..., Any]]]:
+    """What adds a function to a table, under names of aten."""
 
-    def add(function: Callable[..., Any]) -> Callable[..., Any]:
-        for name in names:
-            TABLE[name] = function
-        return function
+    def under(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        def add(function: Callable[..., Any]) -> Callable[..., Any]:
+            table.update(dict.fromkeys(names, function))
+            return function
 
-    return add
+        return add
+
+    return under
+
+
+aten = adds_to(TABLE)
 
 
 #: The floats by their names here.
