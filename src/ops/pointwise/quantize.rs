@@ -1,6 +1,8 @@
 //! `quantize` and `dequantize`: numbers as integers of 8 bits, and back.
 
 use std::borrow::Cow;
+use std::fmt::Display;
+use std::ops::RangeInclusive;
 
 use crate::dtype::{DType, Element};
 use crate::elementwise::{self, MapDestination};
@@ -174,18 +176,13 @@ impl<'a> Pairs<'a> {
     /// of it and by a division; without one, integers are multiplied.
     fn check(&self, dtype: Option<DType>) -> Result<Option<(f32, i32)>> {
         let scales: Cow<'_, [f32]> = self.scale.values()?;
-        let is_scale = |s: f32| s.is_finite() && (s > 0.0 || dtype.is_none());
-        if let Some(bad) = scales.iter().find(|s| !is_scale(**s)).filter(|_| !are_stand_ins()) {
-            let rule = if dtype.is_none() { "a scale is finite" } else { "a scale is positive and finite" };
-            fail!(InvalidArgument, self.op, "scale", bad.to_string(), rule, "pass another scale");
-        }
         let zero_points: Cow<'_, [i32]> = self.zero_point.values()?;
-        if let Some((dtype, range)) = dtype.and_then(|dtype| Some((dtype, dtype.byte_range()?)))
-            && let Some(bad) = zero_points.iter().find(|z| !range.contains(*z)).filter(|_| !are_stand_ins())
-        {
-            let rule = format!("a zero point is an integer of {dtype}");
-            let remedy = format!("pass {} to {}", range.start(), range.end());
-            fail!(InvalidArgument, self.op, "zero_point", bad.to_string(), rule, remedy);
+        if !are_stand_ins() {
+            scales.iter().try_for_each(|&s| check_scale(self.op, "scale", s, dtype.is_some()))?;
+            if let Some(dtype) = dtype {
+                let check = |&z: &i32| check_zero_point(self.op, "zero_point", z.into(), dtype).map(drop);
+                zero_points.iter().try_for_each(check)?;
+            }
         }
         Ok(if self.is_one { Some((scales[0], zero_points[0])) } else { None })
     }
@@ -201,6 +198,46 @@ impl<'a> Pairs<'a> {
         };
         Ok([of(self.scale)?, of(self.zero_point)?])
     }
+}
+
+/// Refuses what is no scale: of a division, also one that is not positive.
+pub(super) fn check_scale(
+    op: &'static str,
+    argument: &'static str,
+    scale: impl Into<f64> + Display + Copy,
+    divides: bool,
+) -> Result<()> {
+    let single = scale.into() as f32;
+    if single.is_finite() && (single > 0.0 || !divides) {
+        return Ok(());
+    }
+    let rule = if divides { "a scale is positive and finite" } else { "a scale is finite" };
+    fail!(InvalidArgument, op, argument, scale.to_string(), rule, "pass another scale")
+}
+
+/// The zero point, if it is an integer of this dtype.
+pub(super) fn check_zero_point(
+    op: &'static str,
+    argument: &'static str,
+    zero_point: i64,
+    dtype: DType,
+) -> Result<i32> {
+    let range = check_bytes(op, dtype)?;
+    if let Some(zero_point) = i32::try_from(zero_point).ok().filter(|zero| range.contains(zero)) {
+        return Ok(zero_point);
+    }
+    let rule = format!("a zero point is an integer of {dtype}");
+    let remedy = format!("pass {} to {}", range.start(), range.end());
+    fail!(InvalidArgument, op, argument, zero_point.to_string(), rule, remedy)
+}
+
+/// The integers of a dtype of 8 bits. Others are not made.
+pub(super) fn check_bytes(op: &'static str, dtype: DType) -> Result<RangeInclusive<i32>> {
+    let Some(range) = dtype.byte_range() else {
+        let rule = "integers of 8 bits are made";
+        fail!(InvalidArgument, op, "dtype", dtype.to_string(), rule, "pass `u8` or `s8`")
+    };
+    Ok(range)
 }
 
 /// Applies `f` to each element with its scale and zero point, which are of this dtype.
@@ -252,16 +289,13 @@ fn map<A: Element, O: Element>(
 fn quantize_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let Quantize { axis, dtype } = Quantize::read(args)?;
     let pairs = Pairs::read(args, axis)?;
+    check_bytes(args.op(), dtype)?;
     let of = Some(dtype);
     match dtype {
         DType::U8 => map(args, results, &pairs, of, |x: f32, s, z| ByteRange::new(DType::U8, z).byte(x / s)),
-        DType::S8 => {
+        _ => {
             let byte = |x: f32, s, z| ByteRange::new(DType::S8, z).byte(x / s).cast_signed();
             map(args, results, &pairs, of, byte)
-        }
-        _ => {
-            let (op, rule) = (args.op(), "integers of 8 bits are made");
-            fail!(InvalidArgument, op, "dtype", dtype.to_string(), rule, "pass `u8` or `s8`")
         }
     }
 }

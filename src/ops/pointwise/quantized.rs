@@ -8,6 +8,7 @@ use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{OutputSpec, data, float, int, output_stated, required_float, word};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::pointwise::map_two;
+use crate::ops::pointwise::quantize::{check_bytes, check_scale, check_zero_point};
 use crate::tensor::any::Operand;
 
 params! {
@@ -112,8 +113,8 @@ impl Default for Quantization {
 ///
 /// # Errors
 /// `ShapeMismatch`, `RankMismatch`, `LayoutMismatch`, `KeyMismatch`, `UnsupportedDType`. `InvalidArgument` for a scale that is not positive
-/// and finite, for a zero point that the dtype does not hold, for a scale or zero point beside a `b` of f32, and for a `dtype` that is not
-/// u8 or s8.
+/// and finite, and for a zero point that the dtype does not hold. `InvalidArgument` for a scale or zero point beside a `b` of f32, and for a
+/// `dtype` that is not u8 or s8.
 #[track_caller]
 pub fn quantized_add<T: Operand>(a: &T, b: &T, of: [Quantization; 3], dtype: DType) -> Result<T> {
     ADD.call_with(&[a.tensor_ref(), b.tensor_ref()].map(Arg::Tensor), &Quantized::of(of, dtype))
@@ -158,46 +159,23 @@ fn checked(
     (scale, zero_point): (f64, i64),
     dtype: DType,
 ) -> Result<(f32, i32)> {
-    let Some(range) = dtype.byte_range() else {
-        if (scale, zero_point) != (1.0, 0) {
-            let (name, got) = if scale == 1.0 {
-                (zero_name, zero_point.to_string())
-            } else {
-                (scale_name, scale.to_string())
-            };
-            fail!(
-                InvalidArgument,
-                op,
-                name,
-                got,
-                "`b` is f32, whose numbers stand for themselves",
-                "leave it out"
-            );
-        }
-        return Ok((1.0, 0));
+    if dtype != DType::F32 {
+        check_scale(op, scale_name, scale, true)?;
+        return Ok((scale as f32, check_zero_point(op, zero_name, zero_point, dtype)?));
+    }
+    let (name, got) = match (scale, zero_point) {
+        (1.0, 0) => return Ok((1.0, 0)),
+        (1.0, _) => (zero_name, zero_point.to_string()),
+        _ => (scale_name, scale.to_string()),
     };
-    let single = scale as f32;
-    if !(single > 0.0 && single.is_finite()) {
-        let rule = "a scale is positive and finite";
-        fail!(InvalidArgument, op, scale_name, scale.to_string(), rule, "pass another scale");
-    }
-    match i32::try_from(zero_point).ok().filter(|zero| range.contains(zero)) {
-        Some(zero_point) => Ok((single, zero_point)),
-        None => {
-            let rule = format!("a zero point is an integer of {dtype}");
-            let remedy = format!("pass {} to {}", range.start(), range.end());
-            fail!(InvalidArgument, op, zero_name, zero_point.to_string(), rule, remedy)
-        }
-    }
+    let rule = "`b` is f32, whose numbers stand for themselves";
+    fail!(InvalidArgument, op, name, got, rule, "leave it out")
 }
 
 fn kernel(args: &Args<'_>, results: &mut Results<'_>, is_product: bool) -> KernelResult {
     let (op, given) = (args.op(), Quantized::read(args)?);
     let (a, b, dtype) = (args.tensor(0)?.dtype(), args.tensor(1)?.dtype(), given.dtype);
-    if !BYTES.contains(&dtype) {
-        let rule = "integers of 8 bits are made";
-        fail!(InvalidArgument, op, "dtype", dtype.to_string(), rule, "pass `u8` or `s8`");
-    }
+    check_bytes(op, dtype)?;
     let of = Combined {
         a: checked(op, ["a_scale", "a_zero_point"], (given.a_scale, given.a_zero_point), a)?,
         b: checked(op, ["b_scale", "b_zero_point"], (given.b_scale, given.b_zero_point), b)?,

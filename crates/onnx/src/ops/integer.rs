@@ -1,7 +1,7 @@
 //! `ConvInteger` and `MatMulInteger`: products of integers of 8 bits, whose sums have 32.
 //!
 //! Both are convolutions of integers; those of a matrix have single pixels. The kernels take weights of s8 and one zero point that is
-//! known, so what they do not take is added to their sums, by `sum((x - a) * (w + b)) = sum((x - a) * w) + b * sum(x - a)`.
+//! known. What they do not take is added to their sums: `sum((x - a) * (w + b))` is `sum((x - a) * w) + b * sum(x - a)`.
 
 use blocktensor::StridedTensor;
 use blocktensor_graph::{Constant, ElementType, Expansion, Integer, IntegerFunction, Result, Value};
@@ -20,10 +20,7 @@ fn conv_integer(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_
     let (x, w) = (input(inputs, 0, cx)?, input(inputs, 1, cx)?);
     let (op, params) = conv::op_of(node, x, w, cx)?;
     let x_zero = zero_of(inputs, 2, &[1], cx)?;
-    let w_zero = match zero_of(inputs, 3, &[1, w.dims()[0]], cx)? {
-        Some(zero) => Some(cx.reshape(&zero, &spread(zero.numel(), 1, x.rank()))?),
-        None => None,
-    };
+    let w_zero = weights_zero(inputs, w.dims()[0], x.rank(), cx)?;
     let sums = |x: &Value, w: &Value, zero: i64, cx: &mut Expansion<'_>| {
         let mut params = params.clone();
         params.push(("x_zero_point", zero.into()));
@@ -62,10 +59,7 @@ fn matmul_integer(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>
         }
         zero => zero,
     };
-    let b_zero = match zero_of(inputs, 3, &[1, n], cx)? {
-        Some(zero) => Some(cx.reshape(&zero, &spread(zero.numel(), 1, 4))?),
-        None => None,
-    };
+    let b_zero = weights_zero(inputs, n, 4, cx)?;
     let matrix = cx.reshape(b, &[depth, n])?;
     let weights = build::permute(cx, &matrix, &[1, 0])?;
     let weights = cx.reshape(&weights, &[n, depth, 1, 1])?;
@@ -80,11 +74,17 @@ fn matmul_integer(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>
     Ok(vec![cx.reshape(&y, &dims)?])
 }
 
-/// Sizes that are 1 but for one axis.
-fn spread(count: usize, axis: usize, rank: usize) -> Vec<usize> {
+/// The zero point of weights, one or one for each output channel, as it is broadcast against results of this rank.
+fn weights_zero(
+    inputs: &[Option<Value>],
+    outputs: usize,
+    rank: usize,
+    cx: &mut Expansion<'_>,
+) -> Result<Option<Value>> {
+    let Some(zero) = zero_of(inputs, 3, &[1, outputs], cx)? else { return Ok(None) };
     let mut dims = vec![1; rank];
-    dims[axis] = count;
-    dims
+    dims[1] = zero.numel();
+    cx.reshape(&zero, &dims).map(Some)
 }
 
 /// A zero point as a vector of s32, of one of these numbers of elements.

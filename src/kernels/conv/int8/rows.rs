@@ -115,38 +115,36 @@ impl<'a> Rows<'a> {
     ) {
         let second = Place { row: RowIndex { block: place.row.block + 1, ..place.row }, ..place };
         let places = [place, second];
-        let is_together = together(self.view, place).is_some();
-        match (self.blocks, self.quantize) {
-            ([Block { steps: Some(a), .. }], Some(range)) if is_together => {
-                fill(&mut [self.in_place(a, range, place, pixels, out)]);
-            }
-            ([Block { steps: Some(a), .. }, Block { steps: Some(b), .. }], Some(range)) if is_together => {
-                let first = self.in_place(a, range, place, pixels, out);
-                fill(&mut [first, self.in_place(b, range, second, pixels, out)]);
-            }
+        let [first, second] = places.map(|place| together(self.view, place));
+        let (Some(range), Some((first, second))) = (self.quantize, first.zip(second)) else {
+            return self.write_rows(places, pixels, out, fill);
+        };
+        match self.blocks {
+            [Block { steps: Some(a), .. }] => fill(&mut [self.in_place(a, range, first, pixels, out)]),
+            [Block { steps: Some(a), .. }, Block { steps: Some(b), .. }] => fill(&mut [
+                self.in_place(a, range, first, pixels, out),
+                self.in_place(b, range, second, pixels, out),
+            ]),
             _ => return self.write_rows(places, pixels, out, fill),
         }
-        for (block, place) in self.blocks.iter().zip(places) {
-            if let Some(at) = together(self.view, place) {
-                // SAFETY: as in `in_place`; the sinks have ended.
-                block.clear_tail(unsafe { out.pixels(at, pixels * BLOCK) }.as_chunks_mut().0);
-            }
+        for (block, at) in self.blocks.iter().zip([first, second]) {
+            // SAFETY: as in `in_place`; the sinks have ended.
+            block.clear_tail(unsafe { out.pixels(at, pixels * BLOCK) }.as_chunks_mut().0);
         }
     }
 
-    /// Bytes that are written where they belong.
+    /// Bytes that are written where they belong, from `at` on.
     fn in_place<'s>(
         &self,
         steps: &'s Steps,
         range: ByteRange,
-        place: Place,
+        at: usize,
         pixels: usize,
         out: Out<'s, u8>,
     ) -> Sink<'s>
     where
         'a: 's,
     {
-        let at = together(self.view, place).expect("the caller has seen it");
         let residual = self.residual.map_or(&[][..], |bytes| bytes[at..at + pixels * BLOCK].as_chunks().0);
         // SAFETY: pixels and channels of this row, which one task has; the reference ends with the sink.
         let bytes = unsafe { out.pixels(at, pixels * BLOCK) };
