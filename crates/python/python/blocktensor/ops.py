@@ -3187,8 +3187,9 @@ def quantized_add(
 
     Errors:
         `ShapeMismatch`, `RankMismatch`, `LayoutMismatch`, `KeyMismatch`, `UnsupportedDType`.
-        `InvalidArgument` for a scale that is not positive and finite, for a zero point that the dtype does
-        not hold, for a scale or zero point beside a `b` of f32, and for a `dtype` that is not u8 or s8.
+        `InvalidArgument` for a scale that is not positive and finite, and for a zero point that the dtype
+        does not hold. `InvalidArgument` for a scale or zero point beside a `b` of f32, and for a `dtype`
+        that is not u8 or s8.
 
     Keys: strided, blocked.
 
