@@ -12,7 +12,7 @@ pub use crate::op::call::{Op, Outputs};
 pub use crate::op::facts::{self, CallSizes, Facts, MultiplyAdds, Packing, PostOpWord, Sharing, WeightsRole};
 pub use crate::op::fallback::{Fallback, FallbackNote, allow_fallback};
 pub use crate::op::gradient::{Backward, GradientFn, Gradients};
-pub use crate::op::kernel::{Engine, Kernel, KernelFn, PreferredFn, Propagation};
+pub use crate::op::kernel::{Engine, Kernel, KernelFn, PreferredFn, Propagation, Reads};
 pub use crate::op::lookup::DTypeTuple;
 pub use crate::op::results::{KernelResult, Results, Stop};
 pub use crate::op::schema::{self, ArgKind, ArgSpec, Schema};

@@ -149,7 +149,7 @@ pub use layout::blocked::{Layout, MAX_INNER_BLOCKS, Role};
 pub use layout::dims::{Dims, MAX_RANK};
 pub use layout::memory_format::MemoryFormat;
 pub use machine::{Caches, Costs, Machine, machine};
-pub use operator::{BoundOp, Operator, ParamValue};
+pub use operator::{BoundOp, Kept, Operator, ParamValue};
 pub use pack::{
     AnyConvPacker, AnyPackedConv, Candidate, ConvPacker, PackedConv, PackedConv1d, PackedConv2d,
     PackedConv3d, PackedConvTranspose, PackedConvTranspose1d, PackedConvTranspose2d, PackedConvTranspose3d,

@@ -25,6 +25,7 @@ use crate::layout::memory_format::{self, MemoryFormat};
 use crate::ledger::{self, Cause, Move};
 use crate::op::args::{Arg, Args};
 use crate::op::call::Op;
+use crate::op::kernel::Kernel;
 use crate::op::lookup::refused;
 use crate::tensor::any::{Operand, Tensor, TensorRef};
 use crate::tensor::desc::TensorDesc;
@@ -118,9 +119,7 @@ impl Op {
         threads::enter(self.schema.name)?;
         let args = Args::new(self, values)?;
         args.check_ranks()?;
-        if self.gradients(args.key()).next().is_none() {
-            return Err(self.no_gradient(&args));
-        }
+        let kernel = self.gradient_of(&args)?;
         let operands: Vec<_> = args.tensors_with_specs().map(|(spec, t)| (spec.name, t)).collect();
         check_count(&args, "diff_dst", diffs.len(), results.len(), "each result has a gradient or none")?;
         check_count(&args, "wanted", wanted.len(), operands.len(), "each tensor of the call has one")?;
@@ -132,9 +131,6 @@ impl Op {
             let remedy = "leave the call out: its operands' gradients are zero";
             fail!(InvalidArgument, args.op(), "diff_dst", "nothing", "one result has a gradient", remedy);
         }
-        let Some(kernel) = self.gradients(args.key()).find(|kernel| kernel.takes(&args)) else {
-            return Err(refused(&args, self.gradients(args.key())));
-        };
         let run = kernel.gradient_fn().expect("its propagation is backward");
         ledger::in_backward(|| {
             let start = ledger::is_recording().then(Instant::now);
@@ -176,8 +172,21 @@ impl Op {
         Ok(())
     }
 
+    /// The gradient that takes such a call.
+    ///
+    /// # Errors
+    /// `UnsupportedOp` if the key has none; those of [`refused`] if none takes the dtypes.
+    pub(crate) fn gradient_of(&'static self, args: &Args<'_>) -> Result<&'static Kernel> {
+        let gradients = || self.gradients(args.key());
+        match gradients().find(|kernel| kernel.takes(args)) {
+            Some(kernel) => Ok(kernel),
+            None if gradients().next().is_none() => Err(self.no_gradient(args)),
+            None => Err(refused(args, gradients())),
+        }
+    }
+
     /// The error of a call whose key has no gradient.
-    pub(crate) fn no_gradient(&self, args: &Args<'_>) -> Error {
+    fn no_gradient(&self, args: &Args<'_>) -> Error {
         let has = |key: DispatchKey| self.gradients(key).next().is_some();
         let remedy = match args.key() {
             _ if let Some(reason) = self.schema.facts.without_gradient => {

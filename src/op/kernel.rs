@@ -53,6 +53,20 @@ enum Code {
     Backward(&'static GradientFn),
 }
 
+/// What a gradient reads of the forward call, beside sizes, dtypes and layouts. A tape keeps that alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reads {
+    /// The operands and the results.
+    Everything,
+    /// The operands alone.
+    Operands,
+    /// The results alone.
+    Results,
+    /// Neither.
+    Nothing,
+}
+
 /// An op's code for one key.
 #[derive(Clone, Copy)]
 pub struct Kernel {
@@ -67,6 +81,8 @@ pub struct Kernel {
     /// Whether it copies a strided operand that is not dense in a memory format, or reads it more slowly. A planner does better to
     /// reorder it once, for all who read it.
     pub needs_dense: bool,
+    /// Of a gradient: what it reads of the forward call.
+    pub reads: Reads,
     /// Who implements it.
     pub engine: Engine,
     pub(super) preferred: Option<&'static PreferredFn>,
@@ -97,6 +113,7 @@ impl Kernel {
             isa: Isa::Baseline,
             reads_quantization: false,
             needs_dense: false,
+            reads: Reads::Everything,
             engine: Engine::Rust,
             preferred: None,
         }
@@ -168,6 +185,11 @@ impl Kernel {
         Kernel { needs_dense: true, ..self }
     }
 
+    /// The same gradient, which reads no more of the forward call than this. A tensor that it does not read may have no elements then.
+    pub const fn reading(self, reads: Reads) -> Kernel {
+        Kernel { reads, ..self }
+    }
+
     /// The same kernel with its preferred formats, for planners of layouts.
     pub const fn with_preferred(self, preferred: &'static PreferredFn) -> Kernel {
         Kernel { preferred: Some(preferred), ..self }
@@ -185,12 +207,21 @@ impl Kernel {
 
     /// A list of this kernel and its gradient, for strided tensors.
     pub(crate) const fn on_strided_with(self, gradient: &'static GradientFn) -> [Implementation; 2] {
-        [(DispatchKey::STRIDED, self), (DispatchKey::STRIDED, Kernel::gradient(gradient))]
+        self.on_strided_beside(Kernel::gradient(gradient))
+    }
+
+    /// A list of this kernel and a gradient, for strided tensors.
+    pub(crate) const fn on_strided_beside(self, gradient: Kernel) -> [Implementation; 2] {
+        [(DispatchKey::STRIDED, self), (DispatchKey::STRIDED, gradient)]
     }
 
     /// A list of this kernel and its gradient, for both strided and blocked tensors.
     pub(crate) const fn on_both_with(self, gradient: &'static GradientFn) -> [Implementation; 4] {
-        let gradient = Kernel::gradient(gradient);
+        self.on_both_beside(Kernel::gradient(gradient))
+    }
+
+    /// A list of this kernel and a gradient, for both strided and blocked tensors.
+    pub(crate) const fn on_both_beside(self, gradient: Kernel) -> [Implementation; 4] {
         let [strided, blocked] = self.on_both();
         [strided, blocked, (DispatchKey::STRIDED, gradient), (DispatchKey::BLOCKED, gradient)]
     }

@@ -18,7 +18,7 @@ pub mod schema;
 pub(crate) use args::{Arg, Args, Value};
 pub(crate) use call::{Implementation, Op};
 pub(crate) use gradient::{Backward, Gradients};
-pub(crate) use kernel::Kernel;
+pub(crate) use kernel::{Kernel, Reads};
 pub(crate) use lookup::DTypeTuple;
 pub(crate) use results::{KernelResult, Results};
 pub(crate) use schema::{ArgSpec, Schema};

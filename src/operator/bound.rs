@@ -9,7 +9,7 @@ use crate::error::{Call, Complaint, Error, Result, Text, fail};
 use crate::key::DispatchKey;
 use crate::op::param_value::ParamValue;
 use crate::op::schema::{ArgKind, AxesOf, Schema};
-use crate::op::{self, Arg, Args, Gradients, Op, Value};
+use crate::op::{self, Arg, Args, Gradients, Op, Reads, Value};
 use crate::registry;
 use crate::scratchpad::Scratchpad;
 use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
@@ -260,18 +260,20 @@ impl BoundOp {
         Ok(order.into_iter().filter_map(|i| made.get(i).cloned().flatten()).collect())
     }
 
-    /// Checks that the op has a gradient for the key of such inputs, before a run.
+    /// Checks that the op has a gradient for the key and the dtypes of such inputs, before a run.
     ///
     /// # Errors
-    /// `UnsupportedOp` if it has none; `InvalidArgument` for another number of inputs.
+    /// `UnsupportedOp` if it has none for the key, `UnsupportedDType` if none of those takes the dtypes; `InvalidArgument` for
+    /// another number of inputs.
     #[track_caller]
     pub fn check_gradient(&self, inputs: &[TensorRef<'_>]) -> Result<()> {
+        self.gradient_reads(inputs).map(drop)
+    }
+
+    /// What the gradient of a call with such inputs reads of it.
+    pub(super) fn gradient_reads(&self, inputs: &[TensorRef<'_>]) -> Result<Reads> {
         let values = self.args(inputs)?;
-        let args = Args::new(self.op, &values)?;
-        match self.op.gradients(args.key()).next() {
-            Some(_) => Ok(()),
-            None => Err(self.op.no_gradient(&args)),
-        }
+        Ok(self.op.gradient_of(&Args::new(self.op, &values)?)?.reads)
     }
 
     pub(crate) fn input_names(&self) -> &[&'static str] {

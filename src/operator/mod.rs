@@ -19,9 +19,11 @@
 
 mod bound;
 mod facts;
+mod kept;
 
 pub use crate::op::param_value::ParamValue;
 pub use bound::BoundOp;
+pub use kept::Kept;
 
 use std::fmt::Debug;
 

@@ -9,7 +9,7 @@ use crate::layout::memory_format::MemoryFormat;
 use crate::matmul::{MOST_ROWS, Matrix, parallel_matmul, parallel_matmul_then, rows_times_transposed};
 use crate::op::facts::Packing;
 use crate::op::schema::{Ranks, data, optional_param, output_like};
-use crate::op::{Arg, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
+use crate::op::{Arg, Args, Backward, Gradients, Kernel, KernelResult, Op, Reads, Results, Schema};
 use crate::ops::pointwise::gradient::sum_to;
 use crate::ops::reduce;
 
@@ -41,7 +41,11 @@ pub(crate) static LINEAR: Op = Op::new(
     .packs(Packing::Linear)
     .multiply_adds(|of| of.result_elements() * of.input("weights").last().copied().unwrap_or(0) as u64),
 )
-.with(&Kernel::rust(&linear_kernel).needing_dense().on_strided_with(&linear_gradient));
+.with(
+    &Kernel::rust(&linear_kernel)
+        .needing_dense()
+        .on_strided_beside(Kernel::gradient(&linear_gradient).reading(Reads::Operands)),
+);
 static MATMUL: Op = Op::new(
     &Schema::new(
         "matmul",
@@ -51,7 +55,10 @@ static MATMUL: Op = Op::new(
     .packs(Packing::Matrix)
     .multiply_adds(|of| of.result_elements() * of.input("a").last().copied().unwrap_or(0) as u64),
 )
-.with(&Kernel::rust(&matmul_kernel).on_strided_with(&matmul_gradient));
+.with(
+    &Kernel::rust(&matmul_kernel)
+        .on_strided_beside(Kernel::gradient(&matmul_gradient).reading(Reads::Operands)),
+);
 
 /// What a run of them is called in the ledger.
 const GEMM: &str = "blocktensor:gemm";

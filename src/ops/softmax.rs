@@ -17,7 +17,7 @@ use crate::math::{self, Arithmetic};
 use crate::op::lookup::OF_ONE;
 use crate::op::params::{Axis, Params, params, with_params};
 use crate::op::schema::{data, required_axis};
-use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
+use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Reads, Results, Schema};
 use crate::ops::reduce;
 use crate::simd::{self, MathLoop};
 use crate::tensor::any::{Operand, Tensor};
@@ -31,10 +31,18 @@ params! {
 }
 
 const ARGS: &[ArgSpec] = &with_params::<2>(&[data("x").f32()], SoftmaxOptions::SPECS);
-static SOFTMAX: Op = Op::new(&Schema::new("softmax", ARGS).dst_like_x())
-    .with(&Kernel::rust(&run::<false>).with_dtypes(OF_ONE).needing_dense().on_both_with(&gradient));
-static LOG_SOFTMAX: Op = Op::new(&Schema::new("log_softmax", ARGS).dst_like_x())
-    .with(&Kernel::rust(&run::<true>).with_dtypes(OF_ONE).needing_dense().on_both_with(&log_gradient));
+static SOFTMAX: Op = Op::new(&Schema::new("softmax", ARGS).dst_like_x()).with(
+    &Kernel::rust(&run::<false>)
+        .with_dtypes(OF_ONE)
+        .needing_dense()
+        .on_both_beside(Kernel::gradient(&gradient).reading(Reads::Results)),
+);
+static LOG_SOFTMAX: Op = Op::new(&Schema::new("log_softmax", ARGS).dst_like_x()).with(
+    &Kernel::rust(&run::<true>)
+        .with_dtypes(OF_ONE)
+        .needing_dense()
+        .on_both_beside(Kernel::gradient(&log_gradient).reading(Reads::Results)),
+);
 
 pub(super) const OPS: &[&Op] = &[&SOFTMAX, &LOG_SOFTMAX];
 

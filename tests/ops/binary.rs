@@ -8,14 +8,15 @@ use crate::support::{Rng, assert_close};
 
 #[rustfmt::skip]
 const OPS: &[&str] = &[
-    "add", "sub", "mul", "div", "pow", "maximum", "minimum", "eq", "ne", "lt", "le", "gt", "ge",
+    "add", "sub", "mul", "div", "pow", "maximum", "minimum", "eq", "ne", "lt", "le", "gt", "ge", "axpby",
 ];
 
 /// PyTorch's definition of a binary op.
 fn binary(op: &str, a: f64, b: f64) -> f64 {
     let truth = |t: bool| f64::from(u8::from(t));
     match op {
-        "add" => a + b,
+        // Its factors are 1 by default.
+        "add" | "axpby" => a + b,
         "sub" => a - b,
         "mul" => a * b,
         "div" => a / b,
@@ -234,4 +235,23 @@ fn blocked_weights_of_equal_sizes_are_mapped_in_place() {
     let one = blocked(1.0, 1);
     assert!(matches!(ops::add(&blocked(1.0, 16), &one), Err(Error::LayoutMismatch(_))));
     assert!(matches!(ops::dropout(&w, 0.5, 1, true), Err(Error::LayoutMismatch(_))));
+}
+
+#[test]
+fn axpby_is_a_sum_of_two_products_in_every_layout() {
+    let mut rng = Rng(43);
+    for dims in [vec![2, 17, 3, 5], vec![1, 33, 1, 1], vec![0, 3, 2, 2]] {
+        let of = |rng: &mut Rng| StridedTensor::from_slice(&rng.reals(dims.iter().product()), &dims).unwrap();
+        let (a, b) = (of(&mut rng), of(&mut rng));
+        let (alpha, beta) = (0.9, -0.037);
+        let sum =
+            ops::add(&ops::mul_scalar(&a, alpha).unwrap(), &ops::mul_scalar(&b, beta).unwrap()).unwrap();
+        for ((form, a), (_, b)) in forms(&a).into_iter().zip(forms(&b)) {
+            assert_eq!(
+                elements(&ops::axpby(&a, &b, alpha, beta).unwrap()),
+                sum.to_vec::<f32>().unwrap(),
+                "{form}"
+            );
+        }
+    }
 }

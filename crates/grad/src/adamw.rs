@@ -81,9 +81,9 @@ impl AdamW {
     #[track_caller]
     pub fn step(&mut self, number: usize, weights: &Tensor, gradient: &Tensor) -> Result<Tensor> {
         let [b1, b2] = self.betas;
-        let blend = |before: Option<&Tensor>, new: &Tensor, beta: f64| {
-            let new = ops::mul_scalar(new, 1.0 - beta)?;
-            before.map_or(Ok(new.clone()), |before| ops::add(&ops::mul_scalar(before, beta)?, &new))
+        let blend = |before: Option<&Tensor>, new: &Tensor, beta: f64| match before {
+            Some(before) => ops::axpby(before, new, beta, 1.0 - beta),
+            None => ops::mul_scalar(new, 1.0 - beta),
         };
         let before = self.state(number);
         check_step(weights, gradient, before.into_iter().flat_map(|s| [&s.mean, &s.square]))?;
@@ -92,8 +92,8 @@ impl AdamW {
         let steps = before.map_or(0, |s| s.steps) + 1;
         let root = ops::sqrt(&ops::mul_scalar(&square, 1.0 / (1.0 - b2.powi(steps)))?)?;
         let step = ops::div(&mean, &ops::add_scalar(&root, self.eps)?)?;
-        let decayed = ops::mul_scalar(weights, 1.0 - self.rate * self.weight_decay)?;
-        let next = ops::sub(&decayed, &ops::mul_scalar(&step, self.rate / (1.0 - b1.powi(steps)))?)?;
+        let moved = -self.rate / (1.0 - b1.powi(steps));
+        let next = ops::axpby(weights, &step, 1.0 - self.rate * self.weight_decay, moved)?;
         *slot(&mut self.states, number) = Some(AdamWState { steps, mean, square });
         Ok(next)
     }

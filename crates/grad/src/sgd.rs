@@ -63,15 +63,15 @@ impl Sgd {
         check_step(weights, gradient, before)?;
         let decayed = match self.weight_decay {
             0.0 => gradient.clone(),
-            decay => ops::add(gradient, &ops::mul_scalar(weights, decay)?)?,
+            decay => ops::axpby(gradient, weights, 1.0, decay)?,
         };
         let velocity = match before {
-            Some(before) => ops::add(&ops::mul_scalar(before, self.momentum)?, &decayed)?,
+            Some(before) => ops::axpby(before, &decayed, self.momentum, 1.0)?,
             // A copy where it is kept: another library may write to the memory of a gradient.
             None if self.momentum != 0.0 => ops::mul_scalar(&decayed, 1.0)?,
             None => decayed,
         };
-        let next = ops::sub(weights, &ops::mul_scalar(&velocity, self.rate)?)?;
+        let next = ops::axpby(weights, &velocity, 1.0, -self.rate)?;
         if self.momentum != 0.0 {
             *slot(&mut self.velocities, number) = Some(velocity);
         }

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use blocktensor::dispatch::DispatchKey;
 use blocktensor::{
-    BlockedTensor, BoundOp, Complaint, DEFAULT_RECYCLE_LIMIT, Error, Layout, MemoryFormat, Operand, Operator,
-    Result, StridedTensor, Tensor, TensorDesc, TensorRef, ledger, ops, raise_recycle_limit,
+    BlockedTensor, BoundOp, Complaint, DEFAULT_RECYCLE_LIMIT, Error, Kept, Layout, MemoryFormat, Operand,
+    Operator, Result, StridedTensor, Tensor, TensorDesc, TensorRef, ledger, ops, raise_recycle_limit,
 };
 
 /// A value of a tape: a tensor, and its number there.
@@ -30,9 +30,11 @@ impl Var {
 #[derive(Debug)]
 enum Step {
     Op {
-        op: BoundOp,
-        inputs: Vec<Var>,
-        results: Vec<Var>,
+        kept: Kept,
+        /// The numbers of the operands, and whether they depend on a variable.
+        inputs: Vec<(usize, bool)>,
+        /// The numbers of the results.
+        results: Vec<usize>,
     },
     /// A reorder that the program stated: operand and result.
     Reorder(Box<(Var, Var)>),
@@ -72,8 +74,8 @@ pub fn record<T>(program: impl FnOnce(&mut Tape) -> Result<T>) -> Result<Recordi
     Ok(Recording { tape, value })
 }
 
-/// The errors of the operators of a program that a variable reaches and that have no gradient for the key of their operands, in
-/// their order: none if [`record`] takes the program. Nothing is computed: operators are only described, and the tensors of their
+/// The errors of the operators of a program that a variable reaches and that have no gradient for the key or the dtypes of their
+/// operands, in their order: none if [`record`] takes the program. Nothing is computed: operators are only described, and the tensors of their
 /// results are zeros.
 ///
 /// ```
@@ -132,16 +134,28 @@ impl Tape {
     /// About how many bytes its steps keep.
     fn bytes(&self) -> usize {
         let mut counted = HashSet::new();
-        let vars = self.steps.iter().flat_map(|step| match step {
-            Step::Op { inputs, results, .. } => inputs.iter().chain(results).collect(),
-            Step::Reorder(both) => vec![&both.0, &both.1],
-        });
-        vars.filter(|var| counted.insert(var.number))
-            .map(|var| {
-                let t = var.tensor.tensor_ref();
-                t.dims().iter().product::<usize>() * t.dtype().size_bytes()
-            })
-            .sum()
+        let mut sum = 0;
+        let mut count = |number: usize, t: &Tensor| {
+            let t = t.tensor_ref();
+            if counted.insert(number) {
+                sum += t.dims().iter().product::<usize>() * t.dtype().size_bytes();
+            }
+        };
+        for step in &self.steps {
+            match step {
+                Step::Op { kept, inputs, results } => {
+                    let operands = kept.operands().unwrap_or_default();
+                    inputs.iter().zip(operands).for_each(|((number, _), t)| count(*number, t));
+                    let kept = kept.results().unwrap_or_default();
+                    results.iter().zip(kept).for_each(|(number, t)| count(*number, t));
+                }
+                Step::Reorder(both) => {
+                    count(both.0.number, &both.0.tensor);
+                    count(both.1.number, &both.1.tensor);
+                }
+            }
+        }
+        sum
     }
 
     fn value(&mut self, tensor: Tensor, is_differentiable: bool) -> Var {
@@ -179,8 +193,8 @@ impl Tape {
     /// Runs an operator and records it. One that no variable reaches is not recorded.
     ///
     /// # Errors
-    /// `UnsupportedOp` before it runs if a variable reaches it and it has no gradient for the key of its operands;
-    /// `InvalidArgument` for a value of another tape; the operator's own errors.
+    /// `UnsupportedOp` or `UnsupportedDType` before it runs if a variable reaches it and it has no gradient for the key or the dtypes of its
+    /// operands; `InvalidArgument` for a value of another tape; the operator's own errors.
     #[track_caller]
     pub fn call_all(&mut self, op: &BoundOp, inputs: &[&Var]) -> Result<Vec<Var>> {
         if inputs.iter().any(|var| var.tape != self.number) {
@@ -199,8 +213,10 @@ impl Tape {
         };
         let results: Vec<Var> = results.into_iter().map(|t| self.value(t, is_differentiable)).collect();
         if is_differentiable && self.missing.is_none() {
-            let inputs = inputs.iter().map(|var| (*var).clone()).collect();
-            self.steps.push(Step::Op { op: op.clone(), inputs, results: results.clone() });
+            let kept = op.keep(&tensors, &refs(&results))?;
+            let inputs = inputs.iter().map(|var| (var.number, var.is_differentiable)).collect();
+            let numbers = results.iter().map(|var| var.number).collect();
+            self.steps.push(Step::Op { kept, inputs, results: numbers });
         }
         Ok(results)
     }
@@ -360,21 +376,17 @@ impl Tape {
         let mut of = HashMap::from([(from.number, diff)]);
         while let Some(step) = self.steps.pop() {
             match step {
-                Step::Op { op, inputs, results } => {
-                    let diffs: Vec<Option<Tensor>> =
-                        results.iter().map(|var| of.remove(&var.number)).collect();
+                Step::Op { kept, inputs, results } => {
+                    let diffs: Vec<Option<Tensor>> = results.iter().map(|number| of.remove(number)).collect();
                     if diffs.iter().all(Option::is_none) {
                         continue;
                     }
-                    let wanted: Vec<bool> = inputs.iter().map(|var| var.is_differentiable).collect();
-                    let made = op.backward(
-                        &refs(&inputs),
-                        &refs(&results),
-                        &diffs.iter().map(|diff| diff.as_ref().map(Operand::tensor_ref)).collect::<Vec<_>>(),
-                        &wanted,
-                    )?;
-                    for (var, made) in inputs.iter().zip(made) {
-                        made.map_or(Ok(()), |made| add(&mut of, var.number, made))?;
+                    let wanted: Vec<bool> = inputs.iter().map(|(_, is_wanted)| *is_wanted).collect();
+                    let diffs: Vec<_> =
+                        diffs.iter().map(|diff| diff.as_ref().map(Operand::tensor_ref)).collect();
+                    let made = kept.backward(&diffs, &wanted)?;
+                    for ((number, _), made) in inputs.into_iter().zip(made) {
+                        made.map_or(Ok(()), |made| add(&mut of, number, made))?;
                     }
                 }
                 Step::Reorder(reorder) => {

@@ -442,6 +442,15 @@ fn check_names_every_op_without_a_gradient_and_computes_nothing() {
         let error = record(|tape| with_gaps(tape, layout)).unwrap_err();
         assert_eq!(error.to_string(), texts[0]);
     }
+    // The key has a gradient, which takes no bf16.
+    let half = StridedTensor::zeros(&[1, 2], DType::BF16, MemoryFormat::Contiguous).unwrap();
+    let relu = |tape: &mut Tape| {
+        let x = tape.variable(half.clone().into());
+        tape.call(&op("relu", &["x"]), &[&x])
+    };
+    let missing = check(relu).unwrap();
+    assert!(matches!(missing[..], [Error::UnsupportedDType(_)]), "{missing:?}");
+    assert_eq!(record(relu).unwrap_err().to_string(), missing[0].to_string());
     // Sizes and results are those of the run.
     let dims = |tape: &mut Tape| {
         let x = tape.constant(strided(&[0.5; 48], &[1, 3, 4, 4]).into());
@@ -499,13 +508,13 @@ fn the_memory_of_a_tape_is_kept_for_the_next() {
     let recording = record(|tape| {
         let x = tape.variable(strided(&vec![1.0; n], &[n]).into());
         let y = tape.call(&op("relu", &["x"]), &[&x])?;
-        // Its source is counted once.
+        // The gradient of a sum reads nothing, and that of `relu` its result, which is kept once.
         tape.call(&op("add", &["a", "b"]), &[&y, &y])
     })
     .unwrap();
     let y = recording.value().clone();
     recording.backward_from(&y, y.tensor().clone()).unwrap();
-    assert_eq!(recycle_limit(), DEFAULT_RECYCLE_LIMIT + 3 * 4 * n);
+    assert_eq!(recycle_limit(), DEFAULT_RECYCLE_LIMIT + 4 * n);
 }
 
 #[test]

@@ -161,6 +161,7 @@ EXCEPTIONS = {
     "global_avg_pool": "PyTorch has `adaptive_avg_pool2d(x, 1)`",
     "global_max_pool": "PyTorch has `adaptive_max_pool2d(x, 1)`",
     "hardtanh": "it is `clamp`",
+    "axpby": "PyTorch's sums are `add`",
     "quantize": "quantised exports are refused by name",
     "dequantize": "quantised exports are refused by name",
     "lookup": "quantised exports are refused by name",

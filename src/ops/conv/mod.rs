@@ -22,7 +22,7 @@ use crate::op::kernel::{Engine, KernelFn};
 use crate::op::lookup::DTypeTuple;
 use crate::op::params::{Params, with_params};
 use crate::op::schema::{data, optional_data, optional_param, param_list};
-use crate::op::{Arg, ArgSpec, Implementation, Kernel, Op, Schema};
+use crate::op::{Arg, ArgSpec, Implementation, Kernel, Op, Reads, Schema};
 
 #[cfg(feature = "onednn")]
 use crate::simd::Isa;
@@ -130,7 +130,7 @@ const IMPLEMENTATIONS: &[Implementation] = &[
     (DispatchKey::STRIDED, GRADIENT),
     (DispatchKey::BLOCKED, GRADIENT),
 ];
-const GRADIENT: Kernel = Kernel::gradient(&gradient::gradient);
+const GRADIENT: Kernel = Kernel::gradient(&gradient::gradient).reading(Reads::Operands);
 
 #[cfg(feature = "onednn")]
 const ONEDNN: Kernel =

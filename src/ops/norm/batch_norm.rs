@@ -15,7 +15,7 @@ use crate::memory::{try_collect, try_with_capacity};
 use crate::op::lookup::OF_ONE;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, float, optional_param, param};
-use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
+use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Reads, Results, Schema};
 use crate::ops::norm::args::{ACTIVATION_RANKS, channels_of, optional_param_arg, param_values_or};
 use crate::ops::norm::gradient::{Statistics, of_sets};
 use crate::tensor::any::{Operand, TensorRef, check_f32};
@@ -65,8 +65,12 @@ const TENSORS: &[ArgSpec] = &[
     optional_param("bias").f32(),
 ];
 const ARGS: &[ArgSpec] = &with_params::<6>(TENSORS, BatchNormOptions::SPECS);
-static BATCH_NORM: Op = Op::new(&Schema::new("batch_norm", ARGS).dst_like_x())
-    .with(&Kernel::rust(&run).with_dtypes(OF_ONE).needing_dense().on_both_with(&gradient));
+static BATCH_NORM: Op = Op::new(&Schema::new("batch_norm", ARGS).dst_like_x()).with(
+    &Kernel::rust(&run)
+        .with_dtypes(OF_ONE)
+        .needing_dense()
+        .on_both_beside(Kernel::gradient(&gradient).reading(Reads::Operands)),
+);
 
 pub(crate) const OPS: &[&Op] = &[&BATCH_NORM];
 

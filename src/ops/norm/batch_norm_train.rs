@@ -15,7 +15,7 @@ use crate::op::args::ArgList;
 use crate::op::lookup::OF_ONE;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{OutputSpec, data, float, optional_param, output_like, param};
-use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
+use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Reads, Results, Schema};
 use crate::ops::norm::args::{ACTIVATION_RANKS, channels_of, check_eps, optional_param_arg, param_values_or};
 use crate::ops::norm::batch_norm::{scale_blocked, scale_strided};
 use crate::ops::norm::gradient::{self as norm_gradient, Statistics};
@@ -86,8 +86,12 @@ const OUTPUTS: &[OutputSpec] = &[
 ];
 const ARGS: &[ArgSpec] = &with_params::<7>(TENSORS, BatchNormTrainOptions::SPECS);
 static SCHEMA: Schema = Schema::new("batch_norm_train", ARGS).with_outputs(OUTPUTS);
-static BATCH_NORM_TRAIN: Op =
-    Op::new(&SCHEMA).with(&Kernel::rust(&run).with_dtypes(OF_ONE).needing_dense().on_both_with(&gradient));
+static BATCH_NORM_TRAIN: Op = Op::new(&SCHEMA).with(
+    &Kernel::rust(&run)
+        .with_dtypes(OF_ONE)
+        .needing_dense()
+        .on_both_beside(Kernel::gradient(&gradient).reading(Reads::Operands)),
+);
 
 pub(crate) const OPS: &[&Op] = &[&BATCH_NORM_TRAIN];
 

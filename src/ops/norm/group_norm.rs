@@ -13,7 +13,7 @@ use crate::memory::try_with_capacity;
 use crate::op::lookup::OF_ONE;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, float, optional_param, required_int};
-use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
+use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Reads, Results, Schema};
 use crate::ops::norm::args::{
     ACTIVATION_RANKS, channels_of, check_eps, optional_param_arg, or_filled, param_values,
 };
@@ -63,13 +63,16 @@ const TENSORS: &[ArgSpec] = &[
 const GROUP_NORM_ARGS: &[ArgSpec] = &with_params::<5>(TENSORS, GroupNormOptions::SPECS);
 const INSTANCE_NORM_ARGS: &[ArgSpec] = &with_params::<4>(TENSORS, InstanceNormOptions::SPECS);
 static GROUP_NORM: Op = Op::new(&Schema::new("group_norm", GROUP_NORM_ARGS).dst_like_x()).with(
-    &Kernel::rust(&run_group_norm).with_dtypes(OF_ONE).needing_dense().on_both_with(&group_norm_gradient),
+    &Kernel::rust(&run_group_norm)
+        .with_dtypes(OF_ONE)
+        .needing_dense()
+        .on_both_beside(Kernel::gradient(&group_norm_gradient).reading(Reads::Operands)),
 );
 static INSTANCE_NORM: Op = Op::new(&Schema::new("instance_norm", INSTANCE_NORM_ARGS).dst_like_x()).with(
     &Kernel::rust(&run_instance_norm)
         .with_dtypes(OF_ONE)
         .needing_dense()
-        .on_both_with(&instance_norm_gradient),
+        .on_both_beside(Kernel::gradient(&instance_norm_gradient).reading(Reads::Operands)),
 );
 
 pub(crate) const OPS: &[&Op] = &[&GROUP_NORM, &INSTANCE_NORM];

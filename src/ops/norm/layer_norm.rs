@@ -17,7 +17,7 @@ use crate::memory::{Failed, try_collect};
 use crate::op::lookup::OF_ONE;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, float, optional_param, required_ints};
-use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Reads, Results, Schema};
 use crate::ops::norm::args::{check_eps, optional_param_arg, or_filled, param_values};
 use crate::ops::norm::group_norm::NormParams;
 use crate::ops::norm::layer_norm_gradient;
@@ -37,7 +37,10 @@ const TENSORS: &[ArgSpec] = &[data("x").f32(), optional_param("weight").f32(), o
 const ARGS: &[ArgSpec] = &with_params::<5>(TENSORS, LayerNormOptions::SPECS);
 static SCHEMA: Schema = Schema::new("layer_norm", ARGS).dst_like_x();
 static LAYER_NORM: Op = Op::new(&SCHEMA).with(
-    &Kernel::rust(&run).with_dtypes(OF_ONE).needing_dense().on_both_with(&layer_norm_gradient::gradient),
+    &Kernel::rust(&run)
+        .with_dtypes(OF_ONE)
+        .needing_dense()
+        .on_both_beside(Kernel::gradient(&layer_norm_gradient::gradient).reading(Reads::Operands)),
 );
 
 pub(crate) const OPS: &[&Op] = &[&LAYER_NORM];

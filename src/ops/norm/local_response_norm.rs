@@ -14,7 +14,7 @@ use crate::memory::Failed;
 use crate::op::lookup::OF_ONE;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{Ranks, data, float, required_int};
-use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
+use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Reads, Results, Schema};
 use crate::ops::norm::args::channels_of;
 use crate::ops::pointwise::binary;
 use crate::ops::shape::pad::{PadMode, pad};
@@ -48,8 +48,12 @@ const ARGS: &[ArgSpec] = &with_params::<5>(
     &[data("x").f32().with_ranks(Ranks::between(3, 5, "it has rank 3 to 5", "add a spatial dimension"))],
     LocalResponseNorm::SPECS,
 );
-static LOCAL_RESPONSE_NORM: Op = Op::new(&Schema::new("local_response_norm", ARGS).dst_like_x())
-    .with(&Kernel::rust(&run).with_dtypes(OF_ONE).needing_dense().on_both_with(&gradient));
+static LOCAL_RESPONSE_NORM: Op = Op::new(&Schema::new("local_response_norm", ARGS).dst_like_x()).with(
+    &Kernel::rust(&run)
+        .with_dtypes(OF_ONE)
+        .needing_dense()
+        .on_both_beside(Kernel::gradient(&gradient).reading(Reads::Operands)),
+);
 
 pub(crate) const OPS: &[&Op] = &[&LOCAL_RESPONSE_NORM];
 

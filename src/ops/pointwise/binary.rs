@@ -10,9 +10,10 @@ use crate::dtype::DType;
 use crate::elementwise::{Comparison, Function, Inline, WithParams};
 use crate::error::Result;
 use crate::math;
-use crate::op::lookup::{DTypeTuple, OF_ONE};
-use crate::op::schema::{data, output_like, param, required_float};
-use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::op::lookup::{DTypeTuple, OF_ONE, OF_TWO};
+use crate::op::params::{Params, params, with_params};
+use crate::op::schema::{data, float, output_like, param, required_float};
+use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Reads, Results, Schema};
 use crate::ops::pointwise::{self, unary};
 use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::result_format::FormatRule;
@@ -30,10 +31,10 @@ pointwise::binary_ops! {
     /// # Ok::<(), blocktensor::Error>(())
     /// ```
     pub fn add(a, b) -> f32, pub fn add_into { |a, b| a + b },
-    gradient { |_, _, _, diff| Ok(diff.clone()) }, post_op |_| Some("residual".into())
+    gradient_of_diff { |_, _, _, diff| Ok(diff.clone()) }, post_op |_| Some("residual".into())
     /// The difference, as `torch.sub`.
     pub fn sub(a, b) -> f32, pub fn sub_into { |a, b| a - b },
-    gradient { |i, _, _, diff| if i == 0 { Ok(diff.clone()) } else { unary::neg(diff) } }
+    gradient_of_diff { |i, _, _, diff| if i == 0 { Ok(diff.clone()) } else { unary::neg(diff) } }
     /// The product, as `torch.mul`.
     pub fn mul(a, b) -> f32, pub fn mul_into { |a, b| a * b },
     gradient { |i, a, b, diff| super::mul(diff, if i == 0 { b } else { a }) }
@@ -118,7 +119,10 @@ pointwise::unary_ops! {
     /// `x` to the power of `other`, as `torch.pow` with a number.
     pub fn pow_scalar(x, other: f64 => required_float("other")) -> f32,
     pub fn pow_scalar_into { WithParams(pow_number, other as f32) },
-    gradient { let other = other as f32; move |x, g| pow_by_base(x, other, g) }
+    gradient {
+        let other = other as f32;
+        move |x, g| if other == 0.0 { 0.0 } else { g * (other * pow_number(x, other - 1.0)) }
+    }
     /// 1 where `x == other`, else 0, as `torch.eq` with a number. Beside bf16, `other` is rounded first in this and the other comparisons.
     pub fn eq_scalar(x, other: f64 => required_float("other")) -> u8,
     pub fn eq_scalar_into { Comparison::new(other as f32, |x, other| x == other) }, without_gradient "its results are 0 and 1"
@@ -153,7 +157,9 @@ static WHERE: Op = Op::new(
     .elementwise(),
 )
 .with(
-    &Kernel::rust(&pointwise::run_where).with_dtypes(OF_WHERE).on_both_with(&pointwise::gradient::of_where),
+    &Kernel::rust(&pointwise::run_where)
+        .with_dtypes(OF_WHERE)
+        .on_both_beside(Kernel::gradient(&pointwise::gradient::of_where).reading(Reads::Operands)),
 );
 
 static ADD_CHANNEL: Op =
@@ -175,10 +181,69 @@ static MUL_CHANNEL: Op = Op::new(
 .with(
     &Kernel::rust(&run_mul_channel)
         .with_dtypes(OF_ONE)
-        .on_both_with(&|call| pointwise::gradient::of_channel_values(call, mul_channel, |x, g| x * g)),
+        .on_both_beside(Kernel::gradient(&mul_channel_gradient).reading(Reads::Operands)),
 );
 
-pub(crate) const OTHERS: &[&Op] = &[&WHERE, &ADD_CHANNEL, &MUL_CHANNEL];
+params! {
+    /// The numbers among the arguments of `axpby`.
+    pub(crate) struct Axpby {
+        alpha: f64 => float("alpha", 1.0),
+        beta: f64 => float("beta", 1.0),
+    }
+}
+
+const AXPBY_ARGS: &[ArgSpec] = &with_params::<4>(&[data("a").f32(), data("b").f32()], Axpby::SPECS);
+static AXPBY: Op =
+    Op::new(&Schema::new("axpby", AXPBY_ARGS).with_outputs(&[pointwise::output::<f32>("a")]).elementwise())
+        .with(
+            &Kernel::rust(&run_axpby)
+                .with_dtypes(OF_TWO)
+                .on_both_beside(Kernel::gradient(&axpby_gradient).reading(Reads::Nothing)),
+        );
+
+/// `alpha * a + beta * b` in one pass, each product rounded before the sum: `axpby` of BLAS. With `alpha` 1 it is `torch.add` with
+/// `alpha=beta`.
+///
+/// ```
+/// use blocktensor::{StridedTensor, ops};
+/// let weights = StridedTensor::from_slice(&[1f32, 2.0], &[2])?;
+/// let gradient = StridedTensor::from_slice(&[10f32, -10.0], &[2])?;
+/// assert_eq!(ops::axpby(&weights, &gradient, 1.0, -0.1)?.to_vec::<f32>()?, [0.0, 3.0]);
+/// # Ok::<(), blocktensor::Error>(())
+/// ```
+///
+/// # Shapes
+/// Any two that broadcast, as in [`add`].
+///
+/// # Dtypes
+/// Both f32; or both bf16, computed in f32 and rounded once.
+///
+/// # Layouts
+/// As [`add`].
+///
+/// # Errors
+/// As [`add`].
+#[track_caller]
+pub fn axpby<T: Operand>(a: &T, b: &T, alpha: f64, beta: f64) -> Result<T> {
+    AXPBY.call_with(&[Arg::Tensor(a.tensor_ref()), Arg::Tensor(b.tensor_ref())], &Axpby { alpha, beta })
+}
+
+fn run_axpby(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    let Axpby { alpha, beta } = Axpby::read(args)?;
+    let (alpha, beta) = (alpha as f32, beta as f32);
+    pointwise::run_binary(args, results, move |a: f32, b: f32| alpha * a + beta * b)
+}
+
+fn axpby_gradient(call: &Backward<'_>) -> Result<Gradients> {
+    let Axpby { alpha, beta } = Axpby::read(&call.args)?;
+    pointwise::gradient::of_two(call, |i, _, _, diff| mul_scalar(diff, if i == 0 { alpha } else { beta }))
+}
+
+fn mul_channel_gradient(call: &Backward<'_>) -> Result<Gradients> {
+    pointwise::gradient::of_channel_values(call, mul_channel, |x, g| x * g)
+}
+
+pub(crate) const OTHERS: &[&Op] = &[&AXPBY, &WHERE, &ADD_CHANNEL, &MUL_CHANNEL];
 
 fn run_add_channel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     pointwise::run_with_channel_values(args, results, FormatRule::ElementWise, |x, v| x + v)

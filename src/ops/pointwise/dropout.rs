@@ -12,7 +12,7 @@ use crate::layout::memory_format::MemoryFormat;
 use crate::ledger;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{Ranks, data, flag, float, int};
-use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
+use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Reads, Results, Schema};
 use crate::ops::pointwise::recorded;
 use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
 use crate::tensor::desc::TensorDesc;
@@ -29,13 +29,19 @@ params! {
 }
 
 const ARGS: &[ArgSpec] = &with_params::<4>(&[data("x").f32()], Dropout::SPECS);
-static DROPOUT: Op = Op::new(&Schema::new("dropout", ARGS).dst_like_x().elementwise().drawing())
-    .with(&Kernel::rust(&run).on_both_with(&|call| gradient(call, &DROPOUT)));
+static DROPOUT: Op = Op::new(&Schema::new("dropout", ARGS).dst_like_x().elementwise().drawing()).with(
+    &Kernel::rust(&run)
+        .on_both_beside(Kernel::gradient(&|call| gradient(call, &DROPOUT)).reading(Reads::Nothing)),
+);
 const CHANNEL_RANKS: Ranks = Ranks::at_least(2, "it is [N, C, ...]", "use `dropout`, or add dimensions");
 const FEATURE_ARGS: &[ArgSpec] =
     &with_params::<4>(&[data("x").f32().with_ranks(CHANNEL_RANKS)], Dropout::SPECS);
 static FEATURE_DROPOUT: Op = Op::new(&Schema::new("feature_dropout", FEATURE_ARGS).dst_like_x().drawing())
-    .with(&Kernel::rust(&run).on_both_with(&|call| gradient(call, &FEATURE_DROPOUT)));
+    .with(
+        &Kernel::rust(&run).on_both_beside(
+            Kernel::gradient(&|call| gradient(call, &FEATURE_DROPOUT)).reading(Reads::Nothing),
+        ),
+    );
 
 pub(crate) const OPS: &[&Op] = &[&DROPOUT, &FEATURE_DROPOUT];
 

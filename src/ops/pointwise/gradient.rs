@@ -18,6 +18,15 @@ pub(crate) fn of_one(call: &Backward<'_>, f: impl Function2<f32, f32, f32>) -> R
     Ok(vec![Some(map2(call.args.op(), x, (x, diff), f)?)])
 }
 
+/// As [`of_one`], of the result's element.
+pub(crate) fn of_result(call: &Backward<'_>, f: impl Function2<f32, f32, f32>) -> Result<Gradients> {
+    if !call.wants(0) {
+        return Ok(vec![None]);
+    }
+    let (x, y, diff) = (call.args.tensor(0)?, call.results[0], call.diff()?);
+    Ok(vec![Some(map2(call.args.op(), x, (y, diff), f)?)])
+}
+
 /// The gradient of an operand that was broadcast: the sum over the axes along which it was repeated.
 pub(crate) fn sum_to(diff: Tensor, dims: &[usize]) -> Result<Tensor> {
     let from = diff.tensor_ref().dims().to_vec();

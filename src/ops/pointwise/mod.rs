@@ -356,7 +356,8 @@ macro_rules! unary_errors {
 /// that the block sees as the second. The type behind the arrow is that of the result's elements.
 ///
 /// `, gradient { f }` after the block states the gradient: a function of the operand's element and of the incoming gradient's. The
-/// block sees the parameters, too. `, without_gradient "reason"` says why there is none.
+/// block sees the parameters, too. `, gradient_of_result { f }` is a function of the result's element instead: a tape then need not
+/// keep the operand. `, without_gradient "reason"` says why there is none.
 ///
 /// `, post_op |number| word` after both says which post-op computes the same, if one does: the word, or `None` for parameters
 /// that it does not have. `number` reads a parameter.
@@ -364,7 +365,7 @@ macro_rules! unary_ops {
     ($table:ident: $(
         $(#[doc = $doc:literal])*
         pub fn $name:ident(x $(, $param:ident: $type:ty $(as $stored:ty)? => $spec:expr)*) -> $out:ident,
-        pub fn $into:ident $f:block $(, gradient $g:block)? $(, without_gradient $why:literal)? $(, post_op |$number:pat_param| $word:expr)?
+        pub fn $into:ident $f:block $(, gradient $g:block)? $(, gradient_of_result $h:block)? $(, without_gradient $why:literal)? $(, post_op |$number:pat_param| $word:expr)?
     )*) => {
         $(
             mod $name {
@@ -380,8 +381,8 @@ macro_rules! unary_ops {
                     Schema::new(stringify!($name), ARGS).with_outputs(&[pointwise::output::<$out>("x")])
                     .elementwise()$(.without_gradient($why))?$(.post_op(|$number| $word))?;
                 pub(super) static OP: Op = Op::new(&SCHEMA)
-                    .with(&pointwise::with_gradient!(Kernel::rust(&run).with_dtypes($crate::op::lookup::OF_ONE) $(, $g)?));
-                pointwise::gradient_of_one! { [$($param),*] $($g)? }
+                    .with(&pointwise::with_gradient!(Kernel::rust(&run).with_dtypes($crate::op::lookup::OF_ONE) $(, Operands $g)? $(, Results $h)?));
+                pointwise::gradient_of_one! { [$($param),*] $(of_one $g)? $(of_result $h)? }
 
                 fn function(params: Parameters) -> Result<impl Function<f32, $out>> {
                     let Parameters { $($param),* } = params;
@@ -415,23 +416,24 @@ macro_rules! unary_ops {
     };
 }
 
-/// The list of a kernel for both keys, with the function `gradient` where a block states one.
+/// The list of a kernel for both keys, with the function `gradient` where a block states one, and what that reads.
 macro_rules! with_gradient {
     ($kernel:expr) => {
         $kernel.on_both()
     };
-    ($kernel:expr, $g:block) => {
-        $kernel.on_both_with(&gradient)
+    ($kernel:expr, $reads:ident $g:block) => {
+        $kernel.on_both_beside(Kernel::gradient(&gradient).reading(crate::op::kernel::Reads::$reads))
     };
 }
 
 /// The function `gradient` of an entry of [`unary_ops`].
 macro_rules! gradient_of_one {
     ([$($param:ident),*]) => {};
-    ([$($param:ident),*] $g:block) => {
+    ([$($param:ident),*] $of:ident $g:block) => {
         fn gradient(call: &crate::op::Backward<'_>) -> Result<crate::op::Gradients> {
+            #[allow(unused_variables)]
             let Parameters { $($param),* } = Parameters::read(&call.args)?;
-            pointwise::gradient::of_one(call, $g)
+            pointwise::gradient::$of(call, $g)
         }
     };
 }
@@ -447,11 +449,12 @@ macro_rules! gradient_of_two {
 }
 
 /// Makes ops of a table of functions of two elements, as [`unary_ops`]. The block after `gradient` gives the gradient of operand `i`
-/// from both operands and the incoming gradient, before the sum over the axes along which the operand was repeated.
+/// from both operands and the incoming gradient, before the sum over the axes along which the operand was repeated. After
+/// `gradient_of_diff` it reads no element of the operands.
 macro_rules! binary_ops {
     ($table:ident: $(
         $(#[doc = $doc:literal])*
-        pub fn $name:ident(a, b) -> $out:ident, pub fn $into:ident { $f:expr } $(, gradient $g:block)? $(, without_gradient $why:literal)? $(, post_op |$number:pat_param| $word:expr)?
+        pub fn $name:ident(a, b) -> $out:ident, pub fn $into:ident { $f:expr } $(, gradient $g:block)? $(, gradient_of_diff $h:block)? $(, without_gradient $why:literal)? $(, post_op |$number:pat_param| $word:expr)?
     )*) => {
         $(
             mod $name {
@@ -461,8 +464,8 @@ macro_rules! binary_ops {
                     .with_outputs(&[pointwise::output::<$out>("a")])
                     .elementwise()$(.without_gradient($why))?$(.post_op(|$number| $word))?;
                 pub(super) static OP: Op = Op::new(&SCHEMA)
-                    .with(&pointwise::with_gradient!(Kernel::rust(&run).with_dtypes($crate::op::lookup::OF_TWO) $(, $g)?));
-                pointwise::gradient_of_two! { $($g)? }
+                    .with(&pointwise::with_gradient!(Kernel::rust(&run).with_dtypes($crate::op::lookup::OF_TWO) $(, Operands $g)? $(, Nothing $h)?));
+                pointwise::gradient_of_two! { $($g)? $($h)? }
 
                 fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
                     pointwise::run_binary(args, results, $f)

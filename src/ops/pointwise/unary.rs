@@ -30,10 +30,10 @@ pointwise::unary_ops! {
     /// # Ok::<(), blocktensor::Error>(())
     /// ```
     pub fn relu(x) -> f32, pub fn relu_into { math::relu },
-    gradient { |x, g| if x <= 0.0 { 0.0 } else { g } }, post_op |_| Some("relu".into())
+    gradient_of_result { |y, g| if y <= 0.0 { 0.0 } else { g } }, post_op |_| Some("relu".into())
     /// `x` limited to the range 0 to 6, as `torch.nn.functional.relu6`.
     pub fn relu6(x) -> f32, pub fn relu6_into { math::relu6 },
-    gradient { |x, g| if x <= 0.0 || x >= 6.0 { 0.0 } else { g } }, post_op |_| Some("relu6".into())
+    gradient_of_result { |y, g| if y > 0.0 && y < 6.0 { g } else { 0.0 } }, post_op |_| Some("relu6".into())
     /// `x` where positive, else `slope * x`, as `torch.nn.functional.leaky_relu`; PyTorch's default slope is 0.01.
     pub fn leaky_relu(x, slope: f64 => float("slope", 0.01)) -> f32, pub fn leaky_relu_into {
         WithParams(math::leaky_relu, slope as f32)
@@ -69,16 +69,16 @@ pointwise::unary_ops! {
     gradient { |x, g| g * mish_slope(x) }
     /// `1 / (1 + exp(-x))`, as `torch.sigmoid`.
     pub fn sigmoid(x) -> f32, pub fn sigmoid_into { math_function!(|x| math::sigmoid::<M>(x)) },
-    gradient { |x, g| { let s = math::sigmoid::<Separate>(x); g * s * (1.0 - s) } }, post_op |_| Some("sigmoid".into())
+    gradient_of_result { |y, g| g * y * (1.0 - y) }, post_op |_| Some("sigmoid".into())
     /// `relu6(x + 3) / 6`, as `torch.nn.functional.hardsigmoid`.
     pub fn hardsigmoid(x) -> f32, pub fn hardsigmoid_into { math::hardsigmoid },
     gradient { |x: f32, g| if x.abs() < 3.0 { g / 6.0 } else { 0.0 } }, post_op |_| Some("hardsigmoid".into())
     /// `x * relu6(x + 3) / 6`, as `torch.nn.functional.hardswish`.
     pub fn hardswish(x) -> f32, pub fn hardswish_into { math::hardswish },
-    gradient { |x, g| if x <= -3.0 { 0.0 } else if x < 3.0 { g * (x / 3.0 + 0.5) } else { g } }, post_op |_| Some("hardswish".into())
+    gradient { |x, g| if x <= -3.0 { 0.0 } else if x >= 3.0 { g } else { g * (x / 3.0 + 0.5) } }, post_op |_| Some("hardswish".into())
     /// The hyperbolic tangent, as `torch.tanh`.
     pub fn tanh(x) -> f32, pub fn tanh_into { math_function!(|x| math::tanh::<M>(x)) },
-    gradient { |x, g| { let t = math::tanh::<Separate>(x); g * (1.0 - t * t) } }, post_op |_| Some("tanh".into())
+    gradient_of_result { |y, g| g * (1.0 - y * y) }, post_op |_| Some("tanh".into())
     /// `x` limited to the range `min` to `max`, as `torch.nn.functional.hardtanh`; PyTorch's defaults are -1 and 1.
     pub fn hardtanh(x, min: f64 => float("min", -1.0), max: f64 => float("max", 1.0)) -> f32, pub fn hardtanh_into {
         if min > max {
@@ -89,7 +89,7 @@ pointwise::unary_ops! {
         let nan_bound = min.is_nan() | max.is_nan();
         move |x| if nan_bound { f32::NAN } else { math::hardtanh(x, min, max) }
     },
-    gradient { let (min, max) = (min as f32, max as f32); move |x, g| if x <= min || x >= max { 0.0 } else { g } }, post_op |number| clip(number("min")?, number("max")?)
+    gradient_of_result { let (min, max) = (min as f32, max as f32); move |y, g| if y > min && y < max { g } else { 0.0 } }, post_op |number| clip(number("min")?, number("max")?)
     /// `log(1 + exp(beta * x)) / beta`, and `x` where `beta * x > threshold`, as `torch.nn.functional.softplus`;
     /// PyTorch's defaults are 1 and 20.
     pub fn softplus(x, beta: f64 => float("beta", 1.0), threshold: f64 => float("threshold", 20.0)) -> f32,
@@ -106,7 +106,7 @@ pointwise::unary_ops! {
     gradient { |x: f32, g| { let d = 1.0 + x.abs(); g / (d * d) } }
     /// The exponential function, as `torch.exp`.
     pub fn exp(x) -> f32, pub fn exp_into { math_function!(|x| math::exp::<M>(x)) },
-    gradient { |x, g| g * math::exp::<Separate>(x) }
+    gradient_of_result { |y, g| g * y }
     /// The natural logarithm, as `torch.log`.
     pub fn log(x) -> f32, pub fn log_into { math_function!(|x| math::log::<M>(x)) },
     gradient { |x, g| g / x }
@@ -142,10 +142,10 @@ pointwise::unary_ops! {
     }
     /// The square root, as `torch.sqrt`.
     pub fn sqrt(x) -> f32, pub fn sqrt_into { math::sqrt },
-    gradient { |x: f32, g| g / (2.0 * x.sqrt()) }
+    gradient_of_result { |y, g| g / (2.0 * y) }
     /// `1 / sqrt(x)`, as `torch.rsqrt`.
     pub fn rsqrt(x) -> f32, pub fn rsqrt_into { math::rsqrt },
-    gradient { |x: f32, g| -0.5 * g / (x * x.sqrt()) }
+    gradient_of_result { |y, g| -0.5 * g * (y * y * y) }
     /// The absolute value, as `torch.abs`.
     pub fn abs(x) -> f32, pub fn abs_into { math::abs },
     gradient { |x, g| g * math::sign(x) }
@@ -157,7 +157,7 @@ pointwise::unary_ops! {
     gradient { |x, g| 2.0 * x * g }
     /// `1 / x`, as `torch.reciprocal`.
     pub fn reciprocal(x) -> f32, pub fn reciprocal_into { math::reciprocal },
-    gradient { |x, g: f32| -g / (x * x) }
+    gradient_of_result { |y, g: f32| -g * (y * y) }
     /// `min(max(x, min), max)`, as `torch.clamp`. If `min > max`, every result is `max`. If a bound is NaN, every result is
     /// NaN. An infinite bound has no effect.
     ///

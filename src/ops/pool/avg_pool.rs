@@ -9,7 +9,7 @@ use crate::kernels::spatial;
 use crate::op::lookup::OF_ONE;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, flag, ints, required_ints};
-use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
+use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Reads, Results, Schema};
 use crate::tensor::any::Operand;
 
 params! {
@@ -49,12 +49,24 @@ const fn args(spatial: usize) -> [ArgSpec; 6] {
 }
 
 static ARGS: [[ArgSpec; 6]; 3] = [args(1), args(2), args(3)];
-static AVG_POOL1D: Op = Op::new(&Schema::new("avg_pool1d", &ARGS[0]).dst_like_x())
-    .with(&Kernel::rust(&run_avg_pool::<1>).with_dtypes(OF_ONE).needing_dense().on_both_with(&gradient::<1>));
-static AVG_POOL2D: Op = Op::new(&Schema::new("avg_pool2d", &ARGS[1]).dst_like_x())
-    .with(&Kernel::rust(&run_avg_pool::<2>).with_dtypes(OF_ONE).needing_dense().on_both_with(&gradient::<2>));
-static AVG_POOL3D: Op = Op::new(&Schema::new("avg_pool3d", &ARGS[2]).dst_like_x())
-    .with(&Kernel::rust(&run_avg_pool::<3>).with_dtypes(OF_ONE).needing_dense().on_both_with(&gradient::<3>));
+static AVG_POOL1D: Op = Op::new(&Schema::new("avg_pool1d", &ARGS[0]).dst_like_x()).with(
+    &Kernel::rust(&run_avg_pool::<1>)
+        .with_dtypes(OF_ONE)
+        .needing_dense()
+        .on_both_beside(Kernel::gradient(&gradient::<1>).reading(Reads::Operands)),
+);
+static AVG_POOL2D: Op = Op::new(&Schema::new("avg_pool2d", &ARGS[1]).dst_like_x()).with(
+    &Kernel::rust(&run_avg_pool::<2>)
+        .with_dtypes(OF_ONE)
+        .needing_dense()
+        .on_both_beside(Kernel::gradient(&gradient::<2>).reading(Reads::Operands)),
+);
+static AVG_POOL3D: Op = Op::new(&Schema::new("avg_pool3d", &ARGS[2]).dst_like_x()).with(
+    &Kernel::rust(&run_avg_pool::<3>)
+        .with_dtypes(OF_ONE)
+        .needing_dense()
+        .on_both_beside(Kernel::gradient(&gradient::<3>).reading(Reads::Operands)),
+);
 
 pub(crate) const OPS: &[&Op] = &[&AVG_POOL1D, &AVG_POOL2D, &AVG_POOL3D];
 

@@ -10,7 +10,7 @@ use crate::kernels::spatial;
 use crate::op::lookup::DTypeTuple;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, flag, ints, required_ints};
-use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
+use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Reads, Results, Schema};
 use crate::tensor::any::Operand;
 
 params! {
@@ -62,12 +62,24 @@ const DTYPES: &[DTypeTuple] = &[
 ];
 
 static ARGS: [[ArgSpec; 6]; 3] = [args(1), args(2), args(3)];
-static MAX_POOL1D: Op = Op::new(&Schema::new("max_pool1d", &ARGS[0]).dst_like_x())
-    .with(&Kernel::rust(&run_max_pool::<1>).with_dtypes(DTYPES).needing_dense().on_both_with(&gradient::<1>));
-static MAX_POOL2D: Op = Op::new(&Schema::new("max_pool2d", &ARGS[1]).dst_like_x())
-    .with(&Kernel::rust(&run_max_pool::<2>).with_dtypes(DTYPES).needing_dense().on_both_with(&gradient::<2>));
-static MAX_POOL3D: Op = Op::new(&Schema::new("max_pool3d", &ARGS[2]).dst_like_x())
-    .with(&Kernel::rust(&run_max_pool::<3>).with_dtypes(DTYPES).needing_dense().on_both_with(&gradient::<3>));
+static MAX_POOL1D: Op = Op::new(&Schema::new("max_pool1d", &ARGS[0]).dst_like_x()).with(
+    &Kernel::rust(&run_max_pool::<1>)
+        .with_dtypes(DTYPES)
+        .needing_dense()
+        .on_both_beside(Kernel::gradient(&gradient::<1>).reading(Reads::Operands)),
+);
+static MAX_POOL2D: Op = Op::new(&Schema::new("max_pool2d", &ARGS[1]).dst_like_x()).with(
+    &Kernel::rust(&run_max_pool::<2>)
+        .with_dtypes(DTYPES)
+        .needing_dense()
+        .on_both_beside(Kernel::gradient(&gradient::<2>).reading(Reads::Operands)),
+);
+static MAX_POOL3D: Op = Op::new(&Schema::new("max_pool3d", &ARGS[2]).dst_like_x()).with(
+    &Kernel::rust(&run_max_pool::<3>)
+        .with_dtypes(DTYPES)
+        .needing_dense()
+        .on_both_beside(Kernel::gradient(&gradient::<3>).reading(Reads::Operands)),
+);
 
 pub(crate) const OPS: &[&Op] = &[&MAX_POOL1D, &MAX_POOL2D, &MAX_POOL3D];
 

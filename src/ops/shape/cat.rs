@@ -15,7 +15,7 @@ use crate::layout::memory_format::check_extent;
 use crate::ledger;
 use crate::op::params::{Axis, Params, params, with_params};
 use crate::op::schema::{AxesOf, OutputSpec, axis, data_list, int, output_like};
-use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
+use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Reads, Results, Schema};
 use crate::ops::EACH_DTYPE;
 use crate::ops::pointwise::recorded;
 use crate::ops::shape::timed_lanes;
@@ -40,11 +40,17 @@ params! {
 
 const DST: &[OutputSpec] = &[output_like("dst", "tensors")];
 const ARGS: &[ArgSpec] = &with_params::<2>(&[data_list("tensors").any_dtype()], Cat::SPECS);
-static CAT: Op = Op::new(&Schema::new("cat", ARGS).with_outputs(DST).concatenates("axis"))
-    .with(&Kernel::rust(&run_cat).with_dtypes(EACH_DTYPE).on_both_with(&cat_gradient));
+static CAT: Op = Op::new(&Schema::new("cat", ARGS).with_outputs(DST).concatenates("axis")).with(
+    &Kernel::rust(&run_cat)
+        .with_dtypes(EACH_DTYPE)
+        .on_both_beside(Kernel::gradient(&cat_gradient).reading(Reads::Nothing)),
+);
 const STACK_ARGS: &[ArgSpec] = &with_params::<2>(&[data_list("tensors").any_dtype()], Stack::SPECS);
-static STACK: Op = Op::new(&Schema::new("stack", STACK_ARGS).with_outputs(DST))
-    .with(&Kernel::rust(&run_stack).with_dtypes(EACH_DTYPE).on_both_with(&stack_gradient));
+static STACK: Op = Op::new(&Schema::new("stack", STACK_ARGS).with_outputs(DST)).with(
+    &Kernel::rust(&run_stack)
+        .with_dtypes(EACH_DTYPE)
+        .on_both_beside(Kernel::gradient(&stack_gradient).reading(Reads::Nothing)),
+);
 
 pub(crate) const OPS: &[&Op] = &[&CAT, &STACK];
 

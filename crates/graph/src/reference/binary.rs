@@ -12,6 +12,10 @@ pub(super) fn evaluator(op: &str) -> Option<Evaluate> {
         "mul" => |call| binary(call, |a, b| a * b),
         "div" => |call| binary(call, |a, b| a / b),
         "pow" => |call| binary(call, f64::powf),
+        "axpby" => |call| {
+            let (alpha, beta) = (call.number("alpha")?, call.number("beta")?);
+            binary(call, |a, b| alpha * a + beta * b)
+        },
         "maximum" => |call| binary(call, f::maximum),
         "minimum" => |call| binary(call, f::minimum),
         "eq" => |call| binary(call, |a, b| truth(a == b)),

@@ -29,6 +29,7 @@ __all__ = [
     "avg_pool1d",
     "avg_pool2d",
     "avg_pool3d",
+    "axpby",
     "batch_norm",
     "batch_norm_train",
     "cat",
@@ -624,6 +625,37 @@ def avg_pool3d(
     (1, 16, 2, 2, 2)
     """
     return _call("avg_pool3d", threads, x, kernel, stride, padding, ceil_mode, count_include_pad)
+
+
+def axpby(
+    a: TensorLike,
+    b: TensorLike,
+    *,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    threads: int | None = None,
+) -> Tensor:
+    """`alpha * a + beta * b` in one pass, each product rounded before the sum: `axpby` of BLAS. With `alpha` 1
+    it is `torch.add` with `alpha=beta`.
+
+    Shapes:
+        Any two that broadcast, as in `add`.
+
+    Dtypes:
+        Both f32; or both bf16, computed in f32 and rounded once.
+
+    Errors:
+        As `add`.
+
+    Keys: strided, blocked.
+
+    >>> import blocktensor as bt
+    >>> a = bt.zeros([1, 16, 4, 4])
+    >>> b = bt.zeros([1, 16, 4, 4])
+    >>> bt.ops.axpby(a, b).shape
+    (1, 16, 4, 4)
+    """
+    return _call("axpby", threads, a, b, alpha, beta)
 
 
 def batch_norm(

@@ -70,7 +70,7 @@ fn unary(dims: &[usize]) -> Vec<Case> {
 /// Ops of two or three operands that broadcast, and those with the values of channels.
 fn binary(n: usize, c: usize) -> Vec<Case> {
     let mut cases = Vec::new();
-    for op in ["add", "sub", "mul", "div", "maximum", "minimum", "pow"] {
+    for op in ["add", "sub", "mul", "div", "maximum", "minimum", "pow", "axpby"] {
         let [of_a, of_b] = match op {
             "pow" => [POSITIVE, ALL],
             "div" => [ALL, POSITIVE],
@@ -80,7 +80,11 @@ fn binary(n: usize, c: usize) -> Vec<Case> {
             [[[n, c, 3, 5], [n, c, 3, 5]], [[n, c, 3, 5], [1, c, 1, 1]], [[n, 1, 3, 5], [n, c, 3, 1]]]
         {
             let inputs = vec![Input("a", a.to_vec(), of_a), Input("b", b.to_vec(), of_b)];
-            cases.push(case(op, inputs, vec![]));
+            let params = match op {
+                "axpby" => vec![("alpha", 0.7.into()), ("beta", (-1.3).into())],
+                _ => vec![],
+            };
+            cases.push(case(op, inputs, params));
         }
     }
     for b in [vec![n, c, 3, 5], vec![1, c, 1, 1]] {
