@@ -1129,8 +1129,11 @@ bt_status bt_model_run(bt_handle model,
 // Plans a model: packs its weights, chooses a layout for every tensor and a place in memory for every intermediate result.
 // The plan no longer needs the model. It is for this process's number of threads. `bt_plan_save` writes it into a file.
 //
-// `layout` is `nchw`, `nhwc`, `blocked` or `measured`, which times the others on this machine and takes the fastest, or a mixture;
-// null is `measured`. Times are kept for the next planning (`BLOCKTENSOR_CACHE`). `sizes` has a number for each size that the model leaves open. `outputs` names the values that become
+// `layout` is a layout, or a list of options such as `blocked, precision=bf16, strict`; null is measured layouts. `layouts` is `nchw`,
+// `nhwc`, `blocked` or `measured`, which times the others on this machine and takes the fastest, or a mixture; the name of a layout alone
+// stands for it. Times are kept for the next planning (`BLOCKTENSOR_CACHE`), unless `profiles` is `measured` or `estimated`. `exact`
+// keeps convolutions to the direct algorithm, `precision` is `f32` or `bf16`, `strict` refuses quantised nodes that no kernel computes on
+// integers, `weight_growth` limits packed weights to so many times the plain ones, and `reorders` is the most that a run may make. `sizes` has a number for each size that the model leaves open. `outputs` names the values that become
 // the plan's outputs, in this order; any value of the model may be one. With no names they are the model's own outputs. Nodes
 // that no output needs do not run.
 //

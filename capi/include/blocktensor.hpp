@@ -543,12 +543,12 @@ class Plan : public Object {
   using Object::Object;
   using Sizes = std::vector<std::pair<std::string, int64_t>>;
 
-  explicit Plan(const Model &model, const Sizes &sizes = {}, const char *layout = nullptr,
+  explicit Plan(const Model &model, const Sizes &sizes = {}, const char *options = nullptr,
                 const std::vector<const char *> &outputs = {})
       : Object(adopt, detail::made([&](bt_handle *out) {
           std::vector<bt_named_size> list;
           for (const auto &[name, size] : sizes) list.push_back(bt_named_size{name.c_str(), size});
-          return bt_plan_new(model.handle(), layout, list.data(), list.size(), outputs.data(), outputs.size(), out);
+          return bt_plan_new(model.handle(), options, list.data(), list.size(), outputs.data(), outputs.size(), out);
         })) {}
   static Plan load(const std::string &path, bool replan = false) {
     return Plan(adopt, detail::made([&](bt_handle *out) { return bt_plan_load(path.c_str(), replan, out); }));

@@ -4,7 +4,7 @@ use std::ffi::c_char;
 use std::fmt;
 
 use blocktensor::{Complaint, Error, PackedFile, Result, StridedTensor, TensorMut};
-use blocktensor_graph::{Layouts, Plan, PlanOptions, Profiles, Sizes};
+use blocktensor_graph::{Plan, PlanOptions, Profiles, Sizes};
 
 use crate::handles::{self, Object, bt_handle, give};
 use crate::lent::write_into;
@@ -43,15 +43,6 @@ pub struct bt_named_size {
     pub name: *const c_char,
     /// The number.
     pub size: i64,
-}
-
-fn layouts(op: &'static str, name: &str) -> Result<Layouts> {
-    Layouts::ALL.into_iter().find(|l| l.name() == name).ok_or_else(|| {
-        let names = Layouts::ALL.map(Layouts::name).join(", ");
-        let (got, rule) = (format!("`{}`", name.escape_debug()), format!("the layouts are {names}"));
-        let remedy = "pass one of them, or null for the default";
-        Error::InvalidArgument(Complaint::new(op, "layout", got, rule, remedy))
-    })
 }
 
 /// # Safety
@@ -93,8 +84,11 @@ fn with_plan<R>(
 /// Plans a model: packs its weights, chooses a layout for every tensor and a place in memory for every intermediate result.
 /// The plan no longer needs the model. It is for this process's number of threads. `bt_plan_save` writes it into a file.
 ///
-/// `layout` is `nchw`, `nhwc`, `blocked` or `measured`, which times the others on this machine and takes the fastest, or a mixture;
-/// null is `measured`. Times are kept for the next planning (`BLOCKTENSOR_CACHE`). `sizes` has a number for each size that the model leaves open. `outputs` names the values that become
+/// `layout` is a layout, or a list of options such as `blocked, precision=bf16, strict`; null is measured layouts. `layouts` is `nchw`,
+/// `nhwc`, `blocked` or `measured`, which times the others on this machine and takes the fastest, or a mixture; the name of a layout alone
+/// stands for it. Times are kept for the next planning (`BLOCKTENSOR_CACHE`), unless `profiles` is `measured` or `estimated`. `exact`
+/// keeps convolutions to the direct algorithm, `precision` is `f32` or `bf16`, `strict` refuses quantised nodes that no kernel computes on
+/// integers, `weight_growth` limits packed weights to so many times the plain ones, and `reorders` is the most that a run may make. `sizes` has a number for each size that the model leaves open. `outputs` names the values that become
 /// the plan's outputs, in this order; any value of the model may be one. With no names they are the model's own outputs. Nodes
 /// that no output needs do not run.
 ///
@@ -122,12 +116,12 @@ pub unsafe extern "C" fn bt_plan_new(
             let outputs = outputs.map(|&name| string(op, "outputs", name)).collect::<Result<Vec<_>>>()?;
             (place(op, "out", out)?, read_sizes(op, sizes, size_count)?, outputs)
         };
-        let layouts = match layout.is_null() {
-            true => Layouts::Measured,
+        let options = match layout.is_null() {
+            true => PlanOptions::default(),
             // SAFETY: as above.
-            false => layouts(op, unsafe { string(op, "layout", layout)? })?,
+            false => unsafe { string(op, "layout", layout)? }.parse()?,
         };
-        let options = PlanOptions::new(layouts).sizes(sizes);
+        let options = options.sizes(sizes);
         let plan = with_model(op, model, |model| match outputs.is_empty() {
             true => Ok(model.graph().plan(&options)?),
             false => Ok(model.graph().with_outputs(&outputs)?.plan(&options)?),

@@ -129,8 +129,12 @@ fn wrong_plans_are_errors() {
     refused(
         plan(model, Some("nchw16c"), two, &[]),
         BT_INVALID_ARGUMENT,
-        &["`nchw16c`", "nchw, nhwc, blocked"],
+        &["option `layouts`", "`nchw16c`", "nchw, nhwc or blocked"],
     );
+    let options = |list| plan(model, Some(list), two, &[]);
+    refused(options("blocked, precision=f64"), BT_INVALID_ARGUMENT, &["option `precision`", "`f64`"]);
+    refused(options("layout=nchw"), BT_INVALID_ARGUMENT, &["`layout`", "the options are layouts, exact"]);
+    assert_eq!(bt_free(options("nhwc,exact, strict=0,reorders=9").unwrap()), 0);
     refused(plan(model, None, &[], &[]), BT_INVALID_ARGUMENT, &["input `image`", "`batch` without a number"]);
     assert!(!plan(model, None, &[], &[]).unwrap_err().1.contains("--"));
     let others: &[(&str, i64)] = &[("batch", 2), ("height", 3)];

@@ -77,6 +77,10 @@ pub struct Planning {
     /// precision, and its convolutions need AVX512_BF16 [default: f32].
     #[arg(long, value_parser = precisions())]
     pub precision: Option<Precision>,
+    /// Refuse a model that quantises nodes which no kernel computes on integers. Without it they compute in f32, between steps that the
+    /// plan lists.
+    #[arg(long)]
+    pub strict: bool,
     /// How large packed weights may become, as a multiple of the plain ones: measured layouts may transform weights ahead
     /// [default: 1.25].
     #[arg(long, value_name = "TIMES", value_parser = growth, allow_negative_numbers = true)]
@@ -91,6 +95,23 @@ pub struct Planning {
     /// Whether the plan keeps its plain weights: no option, set for --errors.
     #[arg(skip)]
     pub keep_constants: bool,
+}
+
+impl Planning {
+    /// The first option given that only measured layouts read.
+    pub fn measuring(&self) -> Option<&'static str> {
+        let given = [
+            ("--offline", self.offline),
+            ("--no-cache", self.no_cache),
+            ("--weight-growth", self.weight_growth.is_some()),
+        ];
+        given.into_iter().find_map(|(option, given)| given.then_some(option))
+    }
+
+    /// Takes these options back, for the other layouts of a comparison.
+    pub fn forget_measuring(&mut self) {
+        (self.offline, self.no_cache, self.weight_growth) = (false, false, None);
+    }
 }
 
 /// A number that is at least 1.

@@ -143,6 +143,9 @@ fn plans(args: &Args, source: Source, sizes: &Sizes) -> Result<Vec<Planned>> {
     let one = |layouts: Option<Layouts>| {
         let mut planning = args.planning.clone();
         planning.layout = layouts.or(planning.layout);
+        if args.compare_layouts && planning.layout != Some(Layouts::Measured) {
+            planning.forget_measuring();
+        }
         let start = Instant::now();
         let plan = model::plan(&graph, &planning, sizes.clone())?;
         model::note_cache(&plan);

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::path::Path;
 
-use blocktensor::shown_path;
-use blocktensor_graph::Error as GraphError;
+use blocktensor::{counted, shown_path};
+use blocktensor_graph::{Error as GraphError, Missing};
 use blocktensor_onnx::Error as OnnxError;
 
 use crate::words::CommandLine;
@@ -48,24 +48,31 @@ impl Failure {
 
 impl From<GraphError> for Failure {
     fn from(error: GraphError) -> Failure {
-        let GraphError::Missing { nodes, computable } = &error else {
-            return Failure::Model(one_line(&error.told(&CommandLine)));
+        let named = |nodes: &[Missing]| {
+            let shown = nodes.iter().take(SHOWN);
+            let shown: Vec<_> =
+                shown.map(|n| format!("`{}` ({}): {}", n.node, n.op, one_line(&n.reason))).collect();
+            shown.join("; ")
         };
-        let mut text = format!("{} of the model's nodes cannot run: ", nodes.len());
-        let shown: Vec<String> = nodes
-            .iter()
-            .take(SHOWN)
-            .map(|n| format!("`{}` ({}): {}", n.node, n.op, one_line(&n.reason)))
-            .collect();
-        text += &shown.join("; ");
-        if nodes.len() > SHOWN {
-            text += "; `blocktensor ops` lists the others";
-        }
-        match computable.is_empty() {
-            true => text += "; export the model without them",
-            false => text += &format!("; without them `--outputs {}` runs", word(&computable.join(","))),
-        }
-        Failure::Model(text)
+        Failure::Model(match &error {
+            GraphError::Missing { nodes, computable } => {
+                let others = if nodes.len() > SHOWN { "; `blocktensor ops` lists the others" } else { "" };
+                let remedy = match computable.is_empty() {
+                    true => "export the model without them".to_string(),
+                    false => format!("without them `--outputs {}` runs", word(&computable.join(","))),
+                };
+                format!("{} of the model's nodes cannot run: {}{others}; {remedy}", nodes.len(), named(nodes))
+            }
+            GraphError::InFloat { nodes, .. } => {
+                let others = if nodes.len() > SHOWN { " ..." } else { "" };
+                let count = counted(nodes.len(), "quantised node");
+                format!(
+                    "--strict: {count} would compute in f32: {}{others}; leave it out, or quantise less",
+                    named(nodes)
+                )
+            }
+            other => one_line(&other.told(&CommandLine)),
+        })
     }
 }
 

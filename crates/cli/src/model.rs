@@ -140,6 +140,7 @@ fn packed(model: &Model, planning: &Planning) -> Result<Plan> {
         ("--size", !model.sizes.is_empty()),
         ("--outputs", !model.outputs.is_empty()),
         ("--exact", planning.exact),
+        ("--strict", planning.strict),
         ("--precision", planning.precision.is_some()),
         ("--weight-growth", planning.weight_growth.is_some()),
         ("--no-cache", planning.no_cache && !planning.replan),
@@ -315,14 +316,19 @@ pub fn note_cache(plan: &Plan) {
 /// Plans a model.
 pub fn plan(graph: &Graph, planning: &Planning, sizes: Sizes) -> Result<Plan> {
     let layouts = planning.layout.unwrap_or(Layouts::Measured);
-    if planning.offline && layouts != Layouts::Measured {
-        return Err(Failure::usage("--offline", "it is for measured layouts; leave it out"));
+    if layouts != Layouts::Measured
+        && let Some(option) = planning.measuring()
+    {
+        return Err(Failure::usage(option, "it is for measured layouts; leave it out"));
     }
     let measures = layouts == Layouts::Measured && !planning.offline;
     let _line = Progress::start(if measures { "measuring layouts" } else { "planning" });
     let mut options = PlanOptions::new(layouts).sizes(sizes).profiles(profiles(planning));
     if planning.exact {
         options = options.exact();
+    }
+    if planning.strict {
+        options = options.strict();
     }
     if let Some(precision) = planning.precision {
         options = options.precision(precision);

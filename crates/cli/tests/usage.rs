@@ -203,5 +203,12 @@ fn offline_planning_measures_nothing() {
     let plan = run(&["plan", &model, "--size", "batch=1", "--offline", "--explain"]);
     let plan = &plan.succeeds().out;
     assert!(plan.contains("layouts: measured") && plan.contains("nothing was measured"), "{plan}");
-    run(&["plan", &model, "--size", "batch=1", "--offline", "--layout", "nhwc"]).fails(2, &["--offline"]);
+    // No layout but a measured one reads these options.
+    for option in [&["--offline"][..], &["--no-cache"], &["--weight-growth", "2"]] {
+        let fixed = [&["plan", &model, "--size", "batch=1", "--layout", "nhwc"], option].concat();
+        run(&fixed).fails(2, &[option[0], "measured layouts"]);
+    }
+    let compared =
+        run(&["bench", &model, "--size", "batch=1", "--compare-layouts", "--offline", "--runs", "1"]);
+    assert!(compared.succeeds().out.contains("measured"));
 }

@@ -64,7 +64,8 @@ impl Failure {
     pub fn code(&self) -> i32 {
         match self {
             Failure::Core(e) | Failure::Graph(GraphError::Operator { source: e, .. }) => e.code(),
-            Failure::Graph(GraphError::Missing { .. }) | Failure::Onnx(OnnxError::Unsupported { .. }) => 1,
+            Failure::Graph(GraphError::Missing { .. } | GraphError::InFloat { .. })
+            | Failure::Onnx(OnnxError::Unsupported { .. }) => 1,
             Failure::Graph(_) => 8,
             Failure::Onnx(OnnxError::Io { .. }) => 19,
             // Also where the graph refuses what the file says, such as two values of one name.

@@ -35,6 +35,14 @@ pub enum Error {
     },
     /// The caller ended the planning ([`PlanOptions::stop_if`](crate::PlanOptions::stop_if)).
     Stopped,
+    /// Nodes between `dequantize` and `quantize` would compute in f32, which [`PlanOptions::strict`](crate::PlanOptions::strict) refuses.
+    /// All of them are listed.
+    InFloat {
+        /// Each such node, in the graph's order.
+        nodes: Vec<Missing>,
+        /// What to do.
+        remedy: Text,
+    },
     /// Nodes that the wanted outputs need cannot run. All of them are listed.
     Missing {
         /// Each node that cannot run, in the graph's order.
@@ -75,6 +83,11 @@ impl Error {
                 format!("{what}: got {got}; {}; {}", rule.told(door), remedy.told(door))
             }
             Error::Stopped => "the planning was stopped; plan again".to_string(),
+            Error::InFloat { nodes, remedy } => {
+                let count = counted(nodes.len(), "quantised node");
+                let list: String = nodes.iter().map(|node| format!("\n  {node}")).collect();
+                format!("{count} would compute in f32, which `strict` refuses:{list}\n{}", remedy.told(door))
+            }
             Error::Missing { nodes, computable } => missing_text(nodes, computable),
         }
     }

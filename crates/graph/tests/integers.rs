@@ -1,8 +1,10 @@
 //! Graphs with `quantize` and `dequantize`: convolutions compute with the integers, and every rounding of the graph stays.
 
-use blocktensor::StridedTensor;
 use blocktensor::dispatch::Isa;
-use blocktensor_graph::{Constant, Graph, Layouts, Param, Pass, Plan, PlanOptions, ValueId};
+use blocktensor::{DType, StridedTensor};
+use blocktensor_graph::{
+    Constant, Error, Graph, Layouts, Param, Pass, Plan, PlanOptions, Precision, Profiles, ValueId,
+};
 
 use crate::support::random;
 
@@ -371,5 +373,104 @@ fn sums_and_products_between_integers_are_one_step() {
         let without = PlanOptions::new(layouts).without(Pass::UseIntegers);
         let without = n.graph.plan(&without).unwrap();
         assert!(without.steps().all(|step| !step.op.starts_with("quantized")), "{without}");
+    }
+}
+
+/// Operands with the scale of the result are joined as they are; of others the integers change.
+#[test]
+fn concatenations_between_integers_join_integers() {
+    let mut n = Net { graph: Graph::new(), names: 0 };
+    let image = n.graph.input("image", &[1, 19, 12, 10].map(|d| d.into())).unwrap();
+    let x = n.rounded(image, 0.01, 120, "u8");
+    let left = n.conv(x, &[17, 19, 1, 1], &[]);
+    let left = n.rounded(left, 0.02, 100, "u8");
+    let right = n.conv(x, &[33, 19, 1, 1], &[]);
+    let right = n.rounded(right, 0.03, 90, "u8");
+    let axis: [(&str, Param); 1] = [("axis", 1.into())];
+    let list = |list: &[ValueId]| list.iter().map(|id| ("tensors", *id)).collect::<Vec<_>>();
+    // Two other scales, and one that stays.
+    let all = n.op("cat", &list(&[left, x, right]), &axis);
+    let all = n.rounded(all, 0.02, 100, "u8");
+    // One scale: without a rounding after it.
+    let twice = n.op("cat", &list(&[all, all]), &axis);
+    // Of signed integers, and read by two.
+    let both = n.op("cat", &list(&[right, left]), &axis);
+    let signed = n.rounded(both, 0.04, -3, "s8");
+    for (name, id) in [("all", all), ("twice", twice), ("both", both), ("signed", signed)] {
+        n.graph.output(name, id).unwrap();
+    }
+    let x = random(&[1, 19, 12, 10], 8);
+    let bits = |plan: &Plan| -> Vec<Vec<f32>> {
+        plan.run(&[&x]).unwrap().iter().map(|t| t.to_vec::<f32>().unwrap()).collect()
+    };
+    for layouts in Layouts::FIXED {
+        let options = PlanOptions::new(layouts);
+        let plan = n.graph.plan(&options).unwrap();
+        let of_bytes =
+            |dtype| plan.steps().filter(|s| s.op == "cat" && s.outputs[0].desc.dtype() == dtype).count();
+        assert_eq!((of_bytes(DType::U8), of_bytes(DType::F32)), (2, 1), "{layouts:?}: {plan}");
+        // The sums of a convolution of integers are exact, those of f32 are not: what follows them is compared alone.
+        let kept = n.graph.plan(&options.without(Pass::FusePostOps)).unwrap();
+        assert_eq!(bits(&plan), bits(&kept), "{layouts:?}: {plan}");
+    }
+}
+
+#[test]
+fn strict_refuses_what_computes_in_f32_between_integers() {
+    let mut n = Net { graph: Graph::new(), names: 0 };
+    let x = n.graph.input("x", &[1.into(), 4.into(), 6.into(), 6.into()]).unwrap();
+    let x = n.rounded(x, 0.02, 3, "u8");
+    let conv = n.conv(x, &[8, 4, 3, 3], &[]);
+    let y = n.rounded(conv, 0.03, 0, "s8");
+    let kernel: [(&str, Param); 1] = [("kernel", vec![2i64].into())];
+    let largest = n.op("max_pool2d", &[("x", y)], &kernel);
+    let mean = n.op("avg_pool2d", &[("x", y)], &kernel);
+    let mean = n.rounded(mean, 0.03, 0, "s8");
+    let sum = n.op("add", &[("a", largest), ("b", mean)], &[]);
+    let sum = n.rounded(sum, 0.05, 0, "s8");
+    let softmax = n.op("softmax", &[("x", sum)], &[("axis", 1.into())]);
+    // The file leaves this one in f32: nothing quantises its result.
+    n.graph.output("softmax", softmax).unwrap();
+    let rounded = n.rounded(softmax, 0.004, 0, "u8");
+    n.graph.output("y", rounded).unwrap();
+    let options = PlanOptions::new(Layouts::Nchw);
+    let named = |options: &PlanOptions| match n.graph.plan(options) {
+        Err(Error::InFloat { nodes, .. }) => nodes.iter().map(|node| node.op.clone()).collect::<Vec<_>>(),
+        other => panic!("it is refused, not {other:?}"),
+    };
+    n.graph.plan(&options).unwrap();
+    let strict = options.clone().strict();
+    match Isa::Avx512Vnni.is_here() {
+        true => assert_eq!(named(&strict), ["avg_pool2d"]),
+        false => assert_eq!(named(&strict), ["conv2d", "avg_pool2d", "add"]),
+    }
+    let text = n.graph.plan(&strict).unwrap_err().to_string();
+    assert!(text.contains("leave `strict` out") && text.contains("avg_pool2d"), "{text}");
+    // The max pool is one of numbers then, so that the sum reads what no `dequantize` made.
+    assert_eq!(named(&strict.without(Pass::UseIntegers)), ["conv2d", "avg_pool2d"]);
+}
+
+#[test]
+fn options_have_names() {
+    let debug = |options: PlanOptions| format!("{options:?}");
+    let parsed = |list: &str| list.parse::<PlanOptions>().map(debug).map_err(|e| e.to_string());
+    let all = PlanOptions::new(Layouts::Blocked).exact().strict().weight_growth(2.0).at_most_reorders(3);
+    let all = debug(all.profiles(Profiles::Estimated).precision(Precision::Bf16));
+    let list = "blocked,exact, strict=1,weight_growth = 2,reorders=3,profiles=estimated,precision=bf16";
+    assert_eq!(parsed(list), Ok(all));
+    for list in ["measured", "exact,exact=0"] {
+        assert_eq!(parsed(list), Ok(debug(PlanOptions::default())));
+    }
+    for (list, told) in [
+        ("", "option `layouts`: got ``"),
+        ("exact,", "option `layouts`: got ``"),
+        ("NCHW", "it is measured, nchw, nhwc or blocked"),
+        ("precision", "got `precision`"),
+        ("strict=yes", "option `strict`: got `yes`; it is 0 or 1"),
+        ("weight_growth=0.5", "a number of 1 or more"),
+        ("reorders=-1", "the most reorders of a run"),
+        ("layout=nchw", "got `layout`; the options are layouts, exact, precision"),
+    ] {
+        assert!(parsed(list).is_err_and(|text| text.contains(told)), "{list}: {:?}", parsed(list));
     }
 }

@@ -135,9 +135,10 @@ unsafe fn read(
         let text = "the model is compiled already, and `ep.context_enable` asks to compile it; pass the model that it was compiled from";
         return Err(Failure::invalid(format!("{place}: {text}")));
     }
-    let unused = options.planning_set();
-    if !unused.is_empty() {
-        let text = format!("{NAME}: {place}: its plan is made: without effect are {}", unused.join(", "));
+    if !options.planning_set.is_empty() {
+        let unused =
+            options.planning_set.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let text = format!("{NAME}: {place}: its plan is made: without effect are {unused}");
         ep.teller.log(WARNING, &text)?;
     }
     // SAFETY: the caller's promise.

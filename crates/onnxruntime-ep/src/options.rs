@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use blocktensor_graph::{Layouts, PlanOptions, Precision, Profiles, Sizes};
+use blocktensor_graph::{PlanOptions, Sizes};
 
 use crate::failure::{Failure, Result};
 
@@ -13,14 +13,9 @@ pub(crate) const NAME: &str = "BlocktensorExecutionProvider";
 /// Where a session keeps the options: before each one's name.
 pub(crate) const PREFIX: &str = "ep.blocktensorexecutionprovider.";
 
-/// An option: its name, and what it may be.
-const KNOWN: [(&str, &str); 11] = [
+/// An option of a session that is none of planning's ([`PlanOptions::names`]): its name, and what it may be.
+const OWN: [(&str, &str); 6] = [
     ("threads", "a number of threads"),
-    ("layouts", "measured, nchw, nhwc or blocked"),
-    ("exact", "0 or 1"),
-    ("precision", "f32 or bf16"),
-    ("profiles", "kept, measured or estimated"),
-    ("weight_growth", "a number of 1 or more, such as 1.25"),
     ("sizes", "numbers for the model's sizes, such as `batch=1, height=224`; `;` divides several such lists"),
     ("measure_new_shapes", "0 or 1"),
     ("partial", "0 or 1"),
@@ -29,19 +24,14 @@ const KNOWN: [(&str, &str); 11] = [
 ];
 
 /// What a session asks for.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
     /// Threads of each run; the process's number if `None`.
     pub(crate) threads: Option<usize>,
-    pub(crate) layouts: Layouts,
-    /// Whether convolutions keep to the direct algorithm.
-    pub(crate) exact: bool,
-    /// The type in which ops compute that have kernels for it.
-    pub(crate) precision: Precision,
-    /// Where the times of measured layouts come from.
-    pub(crate) profiles: Profiles,
-    /// How large packed weights may become, as a multiple of the plain ones; the library's own limit if `None`.
-    pub(crate) weight_growth: Option<f64>,
+    /// How regions are planned, but for their sizes.
+    pub(crate) planning: PlanOptions,
+    /// The options that were set and matter only where plans are made.
+    pub(crate) planning_set: Vec<&'static str>,
     /// Numbers for named sizes: plans for them are made with the session.
     pub(crate) sizes: Vec<Sizes>,
     /// Whether a shape that a run brings is measured while that run waits.
@@ -52,24 +42,6 @@ pub(crate) struct Options {
     pub(crate) map_plans: bool,
     /// The file that all plans are written to.
     pub(crate) report: Option<PathBuf>,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            threads: None,
-            layouts: Layouts::Measured,
-            exact: false,
-            precision: Precision::F32,
-            profiles: Profiles::Kept,
-            weight_growth: None,
-            sizes: vec![],
-            measure_new_shapes: false,
-            partial: false,
-            map_plans: false,
-            report: None,
-        }
-    }
 }
 
 impl Options {
@@ -83,74 +55,29 @@ impl Options {
             let refused = || refused(name, value);
             match name {
                 "threads" => options.threads = Some(threads(value)?),
-                "layouts" => {
-                    let known = Layouts::ALL.into_iter().find(|layouts| layouts.name() == value);
-                    options.layouts = known.ok_or_else(refused)?;
-                }
-                "exact" => options.exact = switch(value).ok_or_else(refused)?,
-                "precision" => {
-                    let known = Precision::ALL.into_iter().find(|precision| precision.name() == value);
-                    options.precision = known.ok_or_else(refused)?;
-                }
-                "profiles" => {
-                    options.profiles = match value {
-                        "kept" => Profiles::Kept,
-                        "measured" => Profiles::Measured,
-                        "estimated" => Profiles::Estimated,
-                        _ => return Err(refused()),
-                    };
-                }
-                "weight_growth" => {
-                    let times = value.parse().ok().filter(|times: &f64| *times >= 1.0 && times.is_finite());
-                    options.weight_growth = Some(times.ok_or_else(refused)?);
-                }
                 "sizes" => {
                     let lists = value.split(';').map(sizes).collect::<Option<_>>();
                     options.sizes = lists.ok_or_else(refused)?;
                 }
-                "measure_new_shapes" => options.measure_new_shapes = switch(value).ok_or_else(refused)?,
+                "measure_new_shapes" => {
+                    options.measure_new_shapes = switch(value).ok_or_else(refused)?;
+                    options.planning_set.push("measure_new_shapes");
+                }
                 "partial" => options.partial = switch(value).ok_or_else(refused)?,
                 "map_plans" => options.map_plans = switch(value).ok_or_else(refused)?,
                 "report" if value.is_empty() => return Err(refused()),
                 "report" => options.report = Some(value.into()),
                 _ => {
-                    let names: Vec<&str> = KNOWN.iter().map(|(name, _)| *name).collect();
-                    let text = format!(
-                        "{NAME}: got the option `{name}`; the options are {}; leave it out, or correct its name",
-                        names.join(", ")
-                    );
-                    return Err(Failure::invalid(text));
+                    let Some((known, rule)) = PlanOptions::names().find(|(known, _)| *known == name) else {
+                        return Err(unknown(name));
+                    };
+                    let planning = options.planning.clone().set(name, value);
+                    options.planning = planning.map_err(|_| refused_by(rule, name, value))?;
+                    options.planning_set.push(known);
                 }
             }
         }
         Ok(options)
-    }
-
-    /// How regions are planned, but for their sizes.
-    pub(crate) fn planning(&self) -> PlanOptions {
-        let mut options = PlanOptions::new(self.layouts).profiles(self.profiles.clone());
-        options = options.precision(self.precision);
-        if self.exact {
-            options = options.exact();
-        }
-        if let Some(times) = self.weight_growth {
-            options = options.weight_growth(times);
-        }
-        options
-    }
-
-    /// The options that are set and matter only where plans are made.
-    pub(crate) fn planning_set(&self) -> Vec<&'static str> {
-        let default = Options::default();
-        let set = [
-            ("`layouts`", self.layouts != default.layouts),
-            ("`exact`", self.exact != default.exact),
-            ("`precision`", self.precision != default.precision),
-            ("`profiles`", self.profiles != default.profiles),
-            ("`weight_growth`", self.weight_growth != default.weight_growth),
-            ("`measure_new_shapes`", self.measure_new_shapes != default.measure_new_shapes),
-        ];
-        set.into_iter().filter_map(|(name, is_set)| is_set.then_some(name)).collect()
     }
 
     /// Refuses numbers for sizes that no region has.
@@ -167,7 +94,7 @@ impl Options {
 
     /// Whether planning runs kernels to time them.
     pub(crate) fn measures(&self) -> bool {
-        self.planning().measures()
+        self.planning.measures()
     }
 
     /// Runs `work` with the session's number of threads.
@@ -210,8 +137,21 @@ fn sizes(list: &str) -> Option<Sizes> {
 }
 
 fn refused(name: &str, value: &str) -> Failure {
-    let rule = KNOWN.iter().find(|(known, _)| *known == name).map_or("", |(_, rule)| rule);
+    refused_by(OWN.iter().find(|(known, _)| *known == name).map_or("", |(_, rule)| rule), name, value)
+}
+
+fn refused_by(rule: &str, name: &str, value: &str) -> Failure {
     Failure::invalid(format!("{NAME}, option `{name}`: got `{value}`; it is {rule}; correct it"))
+}
+
+/// The error of a name that no option has.
+fn unknown(name: &str) -> Failure {
+    let names: Vec<&str> = PlanOptions::names().chain(OWN).map(|(name, _)| name).collect();
+    let names = names.join(", ");
+    let text = format!(
+        "{NAME}: got the option `{name}`; the options are {names}; leave it out, or correct its name"
+    );
+    Failure::invalid(text)
 }
 
 #[cfg(test)]
@@ -226,14 +166,11 @@ mod tests {
 
     #[test]
     fn options_are_read_and_entries_of_others_are_not() {
-        assert_eq!(Options::read([("session.intra_op", "1")].into_iter()).unwrap(), Options::default());
-        let options = [
+        let told = |options: &Options| format!("{options:?}");
+        let none = Options::read([("session.intra_op", "1")].into_iter()).unwrap();
+        assert_eq!(told(&none), told(&Options::default()));
+        let own = [
             ("threads", "2"),
-            ("layouts", "nhwc"),
-            ("exact", "1"),
-            ("precision", "bf16"),
-            ("profiles", "estimated"),
-            ("weight_growth", "2.5"),
             ("sizes", "n=1, h = 224;n=8,h=64"),
             ("measure_new_shapes", "1"),
             ("partial", "1"),
@@ -242,19 +179,16 @@ mod tests {
         ];
         let expected = Options {
             threads: Some(2),
-            layouts: Layouts::Nhwc,
-            exact: true,
-            precision: Precision::Bf16,
-            profiles: Profiles::Estimated,
-            weight_growth: Some(2.5),
             sizes: vec![Sizes::new().with("n", 1).with("h", 224), Sizes::new().with("n", 8).with("h", 64)],
             measure_new_shapes: true,
             partial: true,
             map_plans: true,
             report: Some("plan.svg".into()),
+            planning: PlanOptions::default(),
+            planning_set: vec!["measure_new_shapes"],
         };
-        assert_eq!(read(&options).unwrap(), expected);
-        assert_eq!(options.len(), KNOWN.len());
+        assert_eq!(told(&read(&own).unwrap()), told(&expected));
+        assert!(own.map(|(name, _)| name) == OWN.map(|(name, _)| name));
         let lower = format!("ep.{}.", NAME.to_lowercase());
         assert_eq!(lower, PREFIX);
     }
@@ -262,17 +196,24 @@ mod tests {
     #[test]
     fn options_of_planning_are_told_apart() {
         let all = [
-            ("exact", "1"),
             ("layouts", "nhwc"),
-            ("measure_new_shapes", "1"),
+            ("exact", "1"),
+            ("precision", "bf16"),
+            ("strict", "1"),
             ("profiles", "measured"),
             ("weight_growth", "2"),
+            ("reorders", "1"),
         ];
+        assert!(PlanOptions::names().map(|(name, _)| name).eq(all.map(|(name, _)| name)));
+        let default = format!("{:?}", PlanOptions::default());
         for (name, value) in all {
-            assert_eq!(read(&[(name, value)]).unwrap().planning_set(), [format!("`{name}`")]);
+            let options = read(&[(name, value)]).unwrap();
+            assert_eq!(options.planning_set, [name]);
+            assert_ne!(format!("{:?}", options.planning), default);
         }
+        assert_eq!(read(&[("measure_new_shapes", "1")]).unwrap().planning_set, ["measure_new_shapes"]);
         let others = [("threads", "1"), ("partial", "1"), ("map_plans", "1"), ("report", "plan.svg")];
-        assert!(read(&others).unwrap().planning_set().is_empty());
+        assert!(read(&others).unwrap().planning_set.is_empty());
     }
 
     #[test]
@@ -280,7 +221,9 @@ mod tests {
         let text = |options: &[(&str, &str)]| read(options).unwrap_err().text;
         let unknown = text(&[("thread", "2")]);
         assert!(
-            unknown.contains("`thread`") && unknown.contains("threads, layouts, exact, precision, profiles"),
+            unknown.contains("`thread`")
+                && unknown.contains("layouts, exact, precision")
+                && unknown.contains(", threads, sizes"),
             "{unknown}"
         );
         for (name, value) in [
@@ -290,6 +233,8 @@ mod tests {
             ("exact", "yes"),
             ("precision", "bfloat16"),
             ("profiles", "offline"),
+            ("strict", "true"),
+            ("reorders", "-1"),
             ("weight_growth", "0.5"),
             ("weight_growth", "inf"),
             ("weight_growth", "NaN"),

@@ -159,7 +159,7 @@ impl Region {
         if let Some(plan) = &*made {
             return Ok((Arc::clone(plan), None));
         }
-        let options = self.options.planning().sizes(self.sizes(shapes)?);
+        let options = self.options.planning.clone().sizes(self.sizes(shapes)?);
         let how = self.how(shapes, in_run);
         let options = match &how {
             How::Like(_, plan) => options.like(plan),
@@ -175,7 +175,7 @@ impl Region {
     }
 
     fn how(&self, shapes: &[Vec<usize>], in_run: bool) -> How {
-        if self.options.layouts != Layouts::Measured {
+        if self.options.planning.layouts() != Layouts::Measured {
             return How::Fixed;
         }
         match self.options.measures() {
@@ -201,7 +201,7 @@ impl Region {
             inputs.collect::<Vec<_>>().join(", ")
         };
         let how_it_was = match how {
-            How::Fixed => format!("planned with {} layouts", self.options.layouts.name()),
+            How::Fixed => format!("planned with {} layouts", self.options.planning.layouts().name()),
             How::Measured => "planned with measured layouts".to_string(),
             How::Read => "read with the compiled model".to_string(),
             How::Estimated => "planned by estimated times".to_string(),
@@ -263,6 +263,7 @@ fn distance(a: &[Vec<usize>], b: &[Vec<usize>]) -> f64 {
 #[cfg(test)]
 pub(crate) mod tests {
     use blocktensor::PackedFile;
+    use blocktensor_graph::PlanOptions;
     use blocktensor_onnx::{HostNode, HostValue};
 
     use super::*;
@@ -291,7 +292,7 @@ pub(crate) mod tests {
     }
 
     fn nchw() -> Options {
-        Options { layouts: Layouts::Nchw, ..Options::default() }
+        Options { planning: PlanOptions::new(Layouts::Nchw), ..Options::default() }
     }
 
     #[test]
@@ -378,7 +379,8 @@ pub(crate) mod tests {
 
     #[test]
     fn shapes_that_a_run_brings_are_not_measured() {
-        let measured = Options { profiles: Profiles::Measured, ..Options::default() };
+        let measured =
+            Options { planning: PlanOptions::default().profiles(Profiles::Measured), ..Options::default() };
         let unknown = region(measured.clone());
         let (estimated, news) = planned(&unknown, 2);
         let parts = ["a new shape, planned by estimated times", "option `sizes`", "`measure_new_shapes`"];
@@ -400,7 +402,10 @@ pub(crate) mod tests {
         let asked = region(Options { measure_new_shapes: true, ..measured });
         let (estimated, news) = planned(&asked, 2);
         assert!(!estimated && !news.is_warning, "{news:?}");
-        let offline = region(Options { profiles: Profiles::Estimated, ..Options::default() });
+        let offline = region(Options {
+            planning: PlanOptions::default().profiles(Profiles::Estimated),
+            ..Options::default()
+        });
         let (estimated, news) = planned(&offline, 2);
         assert!(estimated && !news.is_warning && !news.text.contains("new shape"), "{news:?}");
     }

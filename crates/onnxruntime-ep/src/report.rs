@@ -141,12 +141,14 @@ fn times(plan: &Plan) -> Option<Vec<f64>> {
 
 #[cfg(test)]
 mod tests {
+    use blocktensor_graph::{Layouts, PlanOptions};
+
     use super::*;
     use crate::options::Options;
     use crate::region::tests::region;
 
     fn plan(n: usize) -> std::sync::Arc<Plan> {
-        region(Options { layouts: blocktensor_graph::Layouts::Nchw, ..Options::default() })
+        region(Options { planning: PlanOptions::new(Layouts::Nchw), ..Options::default() })
             .plan_for(&[vec![n, 3]])
             .unwrap()
             .0

@@ -165,6 +165,10 @@ impl Parts {
                 };
                 (vec![], remedy.into())
             }
+            Known::Graph(GraphError::InFloat { nodes, remedy }) => {
+                op = nodes.first().map(|n| n.op.clone());
+                (vec![], remedy.clone())
+            }
             Known::Onnx(e @ OnnxError::Io { .. }) => (vec![], e.file_remedy().unwrap_or_default().into()),
             Known::Onnx(OnnxError::Malformed { .. }) => (vec![], "export the model again".into()),
             Known::Onnx(OnnxError::Unsupported { what, remedy, .. }) => (vec![what.clone()], remedy.clone()),
@@ -200,7 +204,10 @@ impl Failure {
             fields.set_item("op", op)?;
             fields.set_item("operands", operands)?;
             fields.set_item("remedy", remedy)?;
-            if let Failure::Known(Known::Graph(GraphError::Missing { nodes, .. })) = &self {
+            if let Failure::Known(Known::Graph(
+                GraphError::Missing { nodes, .. } | GraphError::InFloat { nodes, .. },
+            )) = &self
+            {
                 let list: Vec<_> = nodes.iter().map(|n| (&n.node, &n.op, &n.reason)).collect();
                 fields.set_item("missing", list)?;
             }

@@ -278,13 +278,15 @@ impl PyModel {
     /// Plans the model: layouts, reorders, fusions, packed weights, memory. `layouts` is nchw, nhwc, blocked or measured. Measured
     /// ones also choose how convolutions compute, unless `exact` keeps them to the direct algorithm; packed weights then grow to
     /// at most `weight_growth` times the plain ones. `reorders` is the most that a run may make: measured layouts keep to it where
-    /// that is possible. `precision` is f32 or bf16: the type in which ops compute that have kernels for it. Ctrl-C ends it.
+    /// that is possible. `precision` is f32 or bf16: the type in which ops compute that have kernels for it. `strict` refuses quantised
+    /// nodes that no kernel computes on integers. Ctrl-C ends it.
     #[pyo3(
         signature = (*, layouts = "measured".into(), sizes = None, threads = None, profiles = "kept".into(),
             keep_constants = false, exact = false, weight_growth = 1.25.into(), reorders = None,
-            precision = "f32".into()),
+            precision = "f32".into(), strict = false),
         text_signature = "($self, *, layouts='measured', sizes=None, threads=None, profiles='kept', \
-                          keep_constants=False, exact=False, weight_growth=1.25, reorders=None, precision='f32')"
+                          keep_constants=False, exact=False, weight_growth=1.25, reorders=None, precision='f32', \
+                          strict=False)"
     )]
     #[allow(clippy::too_many_arguments)]
     fn plan(
@@ -299,6 +301,7 @@ impl PyModel {
         weight_growth: Number<f64>,
         reorders: Option<Number<usize>>,
         precision: Name,
+        strict: bool,
     ) -> PyResult<PyPlan> {
         let (op, graph) = ("plan", self.graph());
         let checked = || {
@@ -317,6 +320,7 @@ impl PyModel {
             let options = options.sizes(sizes);
             let options = if keep_constants { options.keep_constants() } else { options };
             let options = if exact { options.exact() } else { options }.weight_growth(weight_growth);
+            let options = if strict { options.strict() } else { options };
             let options = match reorders {
                 Some(most) => options.at_most_reorders(most),
                 None => options,

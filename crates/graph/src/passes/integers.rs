@@ -6,7 +6,7 @@ use blocktensor::dispatch::Isa;
 use blocktensor::{DType, Operand, ParamValue, StridedTensor, Tensor, memory};
 
 use super::post_ops::convolution;
-use super::{layers, tables};
+use super::{joins, layers, tables};
 use crate::Param;
 use crate::constant::CONSTANT;
 use crate::error::Result;
@@ -24,6 +24,7 @@ pub(super) fn run(network: &mut Network) -> Result<usize> {
     let computes = Isa::Avx512Vnni.is_here();
     let mut changes = if computes { layers::as_convolutions(network)? } else { 0 };
     changes += move_dequantize(network)?;
+    changes += joins::run(network)?;
     if !computes {
         return Ok(changes);
     }

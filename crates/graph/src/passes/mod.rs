@@ -4,6 +4,7 @@ mod activations;
 mod concatenations;
 mod duplicates;
 mod integers;
+mod joins;
 mod layers;
 mod operands;
 mod pads;
@@ -12,7 +13,10 @@ mod quantized;
 mod scales;
 mod shuffles;
 mod splits;
+mod strict;
 mod tables;
+
+pub(crate) use strict::check as check_strict;
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -44,12 +48,12 @@ pub enum Pass {
     /// Padding with zeros goes into the convolution or average pool after it, with minus infinity into the max pool.
     FoldPads,
     /// Convolutions and linear layers between `dequantize` and `quantize` compute with the integers, on machines with AVX-512 and VNNI;
-    /// the layers as convolutions of single pixels. Max pools and views run before `dequantize`; element-wise functions of one tensor of
+    /// the layers as convolutions of single pixels. Max pools and views run before `dequantize`, concatenations before `quantize`; element-wise functions of one tensor of
     /// integers, whose results are integers again, become one `lookup`. Every rounding that the graph states stays.
     UseIntegers,
     /// Activations, `prelu` with constant slopes, additions, and per-channel numbers after those become post-ops of the
     /// convolution before them; so do `quantize` and `dequantize` after a convolution of integers. Other additions and products between
-    /// `dequantize` and `quantize` become `quantized_add` and `quantized_mul`.
+    /// `dequantize` and `quantize` become `quantized_add` and `quantized_mul`, and integers that only change their scale one `lookup`.
     FusePostOps,
     /// `cat(a, b, c)` after `cat(a, b)` becomes `cat(cat(a, b), c)`, so that a plan can compute `a`, `b` and `c` in their
     /// places of one piece of memory.
@@ -129,7 +133,7 @@ pub(crate) fn run(network: &mut Network, off: &BTreeSet<Pass>, stop: &Stop) -> R
             Pass::UseIntegers => integers::run(network)?,
             // What is left of sums that no convolution took.
             Pass::FusePostOps if !off.contains(&Pass::UseIntegers) => {
-                post_ops::run(network)? + quantized::combine(network)?
+                post_ops::run(network)? + quantized::combine(network)? + tables::requantize(network)?
             }
             Pass::FusePostOps => post_ops::run(network)?,
             Pass::NestConcatenations => concatenations::run(network)?,

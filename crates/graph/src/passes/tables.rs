@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use blocktensor::ops::{Activation, PostOp, PostOps};
 use blocktensor::{BoundOp, DType, MemoryFormat, Operand, StridedTensor, Tensor, TensorRef};
 
-use super::integers::{is_byte, pair_of};
+use super::integers::{integers_of, is_byte, pair_of};
 use crate::error::Result;
-use crate::network::{Network, Node, TensorId, facts};
+use crate::network::{Links, Network, Node, TensorId, facts};
 
 /// A tensor with fewer elements is not worth a table: post-ops of what computes it do as well.
 const LEAST_ELEMENTS: usize = 2048;
@@ -34,6 +34,35 @@ pub(super) fn run(network: &mut Network) -> Result<usize> {
             changes += 1;
         }
         functions.insert(result, function);
+    }
+    Ok(changes)
+}
+
+/// Integers that are dequantised, and quantised with another scale, become one `lookup`. Returns how many.
+pub(super) fn requantize(network: &mut Network) -> Result<usize> {
+    let links = Links::of(network);
+    let mut changes = 0;
+    for i in 0..network.nodes.len() {
+        let node = &network.nodes[i];
+        let x = node.inputs.first().copied();
+        let Some((of, _)) = x.and_then(|x| integers_of(network, x, &links)) else { continue };
+        let is_large = network.tensor(of).dims().iter().product::<usize>() >= LEAST_ELEMENTS;
+        if pair_of(network, node, "quantize").is_none() || !is_large {
+            continue;
+        }
+        let Some(before) = x.and_then(|x| links.node(network, x)) else { continue };
+        let mut values = integers(network.tensor(of).dtype)?;
+        for node in [before, node] {
+            let constants = node.inputs[1..].iter().filter_map(|id| network.tensor(*id).constant());
+            let operands: Vec<TensorRef<'_>> =
+                std::iter::once(&values).chain(constants).map(Operand::tensor_ref).collect();
+            let made = node.op.run(&operands).map_err(|source| node.origin.error(source))?.swap_remove(0);
+            let Tensor::Strided(made) = made else { continue };
+            values = made;
+        }
+        let values = network.add_constant(values);
+        network.nodes[i].rewrite("lookup", &[("x", of), ("values", values)], &[])?;
+        changes += 1;
     }
     Ok(changes)
 }

@@ -11,6 +11,7 @@ mod fuse;
 mod in_place;
 mod join;
 mod measured;
+mod named;
 mod observe;
 mod options;
 mod pack;
@@ -201,7 +202,8 @@ impl Graph {
     ///
     /// # Errors
     /// As [`Graph::with_sizes`]; the operators' own; [`Error::Invalid`](crate::Error::Invalid) if each plan makes more reorders
-    /// than [`PlanOptions::at_most_reorders`] allows; `Stopped`.
+    /// than [`PlanOptions::at_most_reorders`] allows; [`Error::InFloat`](crate::Error::InFloat) for what
+    /// [`PlanOptions::strict`] refuses; `Stopped`.
     pub fn plan(&self, options: &PlanOptions) -> Result<Plan> {
         let before = blocktensor::recycled_bytes();
         let plan = self.planned(options);
@@ -216,6 +218,9 @@ impl Graph {
         let written = options.keep_constants.then(|| network.clone());
         network.folds = None;
         let reports = passes::run(&mut network, &options.off, &options.stop)?;
+        if options.strict {
+            passes::check_strict(&network)?;
+        }
         if options.precision == Precision::Bf16 {
             precision::run(&mut network, &targets_of(options.layouts), &options.stop)?;
         }

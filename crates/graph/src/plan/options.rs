@@ -37,6 +37,7 @@ pub struct PlanOptions {
     pub(super) keep_constants: bool,
     pub(super) limits: Limits,
     pub(super) precision: Precision,
+    pub(super) strict: bool,
     pub(super) like: Option<Pattern>,
     pub(super) stop: Stop,
 }
@@ -72,9 +73,20 @@ impl PlanOptions {
             keep_constants: false,
             limits: Limits::default(),
             precision: Precision::F32,
+            strict: false,
             like: None,
             stop: Stop::default(),
         }
+    }
+
+    /// The layouts.
+    ///
+    /// ```
+    /// # use blocktensor_graph::{Layouts, PlanOptions};
+    /// assert_eq!(PlanOptions::default().layouts(), Layouts::Measured);
+    /// ```
+    pub fn layouts(&self) -> Layouts {
+        self.layouts
     }
 
     /// A number for a named size.
@@ -155,6 +167,18 @@ impl PlanOptions {
     /// ```
     pub fn precision(mut self, precision: Precision) -> PlanOptions {
         self.precision = precision;
+        self
+    }
+
+    /// Refuses a graph that quantises what this machine has no kernel of integers for. Without this option such a node computes in f32,
+    /// between `dequantize` and `quantize` steps that the plan lists.
+    ///
+    /// ```
+    /// # use blocktensor_graph::{Layouts, PlanOptions};
+    /// let options = PlanOptions::new(Layouts::Blocked).strict();
+    /// ```
+    pub fn strict(mut self) -> PlanOptions {
+        self.strict = true;
         self
     }
 

@@ -291,6 +291,7 @@ class Model:
         weight_growth: float = 1.25,
         reorders: int | None = None,
         precision: str = "f32",
+        strict: bool = False,
     ) -> Plan: ...
 
 class Plan:

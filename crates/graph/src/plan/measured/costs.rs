@@ -177,7 +177,7 @@ pub(super) fn is_lasting(error: &Error) -> bool {
                 | E::UnsupportedStride(_)
         ),
         Error::Invalid { .. } => true,
-        Error::Missing { .. } | Error::Stopped => false,
+        Error::InFloat { .. } | Error::Missing { .. } | Error::Stopped => false,
     }
 }
 
