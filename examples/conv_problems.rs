@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use blocktensor::AnyConvPacker;
-use blocktensor_problems::{Kind, List, Options};
+use blocktensor_problems::{Kind, List, Options, Types};
 use clap::Parser;
 
 /// Runs problems in benchdnn's notation, such as g1mb2ic64ih56oc64oh56kh3ph1n"name", on blocked, NHWC and NCHW tensors, and
@@ -41,6 +41,10 @@ struct Cli {
     /// packed weights. Winograd's are judged by the norm of all errors. What it does not compute counts as unsupported.
     #[arg(long, value_parser = implementation)]
     alg: Option<String>,
+    /// The dtypes of source, weights and result of convolutions, as benchdnn has them: f32, or u8:s8:s32, s8:s8:u8 and the like. Sums of
+    /// integers are compared bit for bit; a result of 8 bits is a sum that is limited to them.
+    #[arg(long, default_value = "f32")]
+    dt: Types,
     /// Skip problems with more multiply-adds (pooling: elements of all windows; batch norm: elements).
     #[arg(long)]
     max_macs: Option<u64>,
@@ -80,11 +84,13 @@ fn half_of_memory() -> u64 {
 }
 
 /// This command, without its problems.
-fn command(threads: usize, alg: Option<&str>) -> String {
+fn command(threads: usize, alg: Option<&str>, types: Types) -> String {
     let isa = std::env::var("ONEDNN_MAX_CPU_ISA").map(|isa| format!("ONEDNN_MAX_CPU_ISA={isa} "));
     let features = if cfg!(feature = "onednn") { "" } else { "--no-default-features " };
     let alg = alg.map_or(String::new(), |name| format!(" --alg {name}"));
-    format!("{}cargo run {features}--example conv_problems -- --jobs {threads}{alg}", isa.unwrap_or_default())
+    let types = if types.is_f32() { String::new() } else { format!(" --dt {types}") };
+    let isa = isa.unwrap_or_default();
+    format!("{isa}cargo run {features}--example conv_problems -- --jobs {threads}{alg}{types}")
 }
 
 fn main() -> ExitCode {
@@ -117,7 +123,8 @@ fn main() -> ExitCode {
         mb: cli.mb,
         max_bytes: half_of_memory(),
         verbose: cli.verbose,
-        command: command(pool.current_num_threads(), cli.alg.as_deref()),
+        types: cli.dt,
+        command: command(pool.current_num_threads(), cli.alg.as_deref(), cli.dt),
     };
     let out = &mut io::LineWriter::new(io::stdout());
     let ran = pool.install(|| blocktensor_problems::run(&list, &options, out));

@@ -7,12 +7,13 @@ mod oracle;
 
 use std::path::Path;
 
-use blocktensor_problems::{Kind, List, Options, Totals, run};
+use blocktensor_problems::{Kind, List, Options, Totals, Types, run};
 
 fn options() -> Options {
     Options {
         seed: 1,
         alg: None,
+        types: Types::F32,
         max_macs: None,
         mb: None,
         max_bytes: 4 << 30,
@@ -66,6 +67,28 @@ fn every_implementation_is_right_on_the_problems_that_it_computes() {
         assert!(totals.good(), "{alg}: {text}");
         let passed: usize = totals.passed_in.values().sum();
         assert!(passed >= 20, "{alg}: {passed} passed:\n{text}");
+    }
+}
+
+/// Sums of integers bit for bit, and results of 8 bits that are limited to them.
+#[test]
+fn convolutions_of_integers_are_right_on_the_lists() {
+    let mut list = List::default();
+    for name in ["conv_nets", "conv_1d_3d", "conv_odd", "deconv"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/problems/{name}.txt"));
+        list.add_file(&path, Kind::Conv);
+    }
+    for types in ["u8:s8:s32", "s8:s8:s32", "u8:s8:u8", "s8:s8:s8"] {
+        let options = Options { types: types.parse().unwrap(), max_macs: Some(5_000_000), ..options() };
+        let (totals, text) = written(&list, &options);
+        assert!(totals.good(), "{types}: {text}");
+        for layout in blocktensor_problems::LAYOUTS {
+            let passed = totals.passed_in.get(&("conv", layout)).copied().unwrap_or(0);
+            assert!(passed >= 300, "{types}: {passed} on {layout}:\n{text}");
+        }
+    }
+    for types in ["u8", "f32:s8:f32", "u8:u8:s32", "s8:s8:f32", "s8:s8", ""] {
+        assert!(types.parse::<Types>().is_err(), "{types}");
     }
 }
 

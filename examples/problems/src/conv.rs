@@ -1,6 +1,6 @@
 //! Convolutions and transposed convolutions in every layout.
 
-use blocktensor::ops::{self, Conv, ConvTranspose, Direction, Forward, Transposed};
+use blocktensor::ops::{self, Conv, ConvTranspose, Direction, Forward, PostOp, Transposed};
 use blocktensor::{
     ConvPacker, DType, Layout, MemoryFormat, PackedConv, Result, Source, StridedTensor, Tensor, WeightsKind,
     ledger,
@@ -10,6 +10,7 @@ use crate::check::{LAYOUTS, Outcome, Refusal, Want, in_layouts};
 use crate::data::{LARGEST, Random, exact_range};
 use crate::notation::{Kind, Problem};
 use crate::oracle;
+use crate::types::Types;
 
 /// The padding arguments of each axis.
 #[derive(Clone, Copy)]
@@ -62,8 +63,17 @@ fn last<const N: usize>(all: [usize; 3]) -> [usize; N] {
 type Op<const N: usize, D> = fn(&Tensor, &Tensor, Option<&StridedTensor>, &Conv<N, D>) -> Result<Tensor>;
 type Stem<const N: usize, D> = fn(&ConvPacker<N, D>, &StridedTensor) -> Result<Tensor>;
 
-/// Runs one problem in every layout; with `alg`, by this implementation alone, which takes packed weights.
-pub fn run(p: &Problem, seed: u64, alg: Option<&str>) -> Result<[Outcome; 3]> {
+/// How a problem runs.
+#[derive(Clone, Copy)]
+pub struct How<'a> {
+    pub seed: u64,
+    /// This implementation alone, which takes packed weights.
+    pub alg: Option<&'a str>,
+    pub types: Types,
+}
+
+/// Runs one problem in every layout.
+pub fn run(p: &Problem, how: How<'_>) -> Result<[Outcome; 3]> {
     let pads = match padding(p) {
         Ok(pads) => pads,
         Err(why) => {
@@ -71,12 +81,12 @@ pub fn run(p: &Problem, seed: u64, alg: Option<&str>) -> Result<[Outcome; 3]> {
         }
     };
     match (p.kind, p.spatial) {
-        (Kind::Deconv, 1) => transposed::<1>(p, &pads, (seed, alg), ops::conv_transpose1d),
-        (Kind::Deconv, 2) => transposed::<2>(p, &pads, (seed, alg), ops::conv_transpose2d),
-        (Kind::Deconv, _) => transposed::<3>(p, &pads, (seed, alg), ops::conv_transpose3d),
-        (_, 1) => forward::<1>(p, &pads, (seed, alg), ops::conv1d),
-        (_, 2) => forward::<2>(p, &pads, (seed, alg), ops::conv2d),
-        _ => forward::<3>(p, &pads, (seed, alg), ops::conv3d),
+        (Kind::Deconv, 1) => transposed::<1>(p, &pads, how, ops::conv_transpose1d),
+        (Kind::Deconv, 2) => transposed::<2>(p, &pads, how, ops::conv_transpose2d),
+        (Kind::Deconv, _) => transposed::<3>(p, &pads, how, ops::conv_transpose3d),
+        (_, 1) => forward::<1>(p, &pads, how, ops::conv1d),
+        (_, 2) => forward::<2>(p, &pads, how, ops::conv2d),
+        _ => forward::<3>(p, &pads, how, ops::conv3d),
     }
 }
 
@@ -91,7 +101,7 @@ fn params<const N: usize, D: Direction>(p: &Problem, pads: &Padding) -> Conv<N, 
 fn forward<const N: usize>(
     p: &Problem,
     pads: &Padding,
-    how: (u64, Option<&str>),
+    how: How<'_>,
     op: Op<N, Forward>,
 ) -> Result<[Outcome; 3]> {
     let stem: Stem<N, Forward> = |packer, x| {
@@ -104,7 +114,7 @@ fn forward<const N: usize>(
 fn transposed<const N: usize>(
     p: &Problem,
     pads: &Padding,
-    how: (u64, Option<&str>),
+    how: How<'_>,
     op: Op<N, Transposed>,
 ) -> Result<[Outcome; 3]> {
     let params: ConvTranspose<N> = params(p, pads).output_paddings(last(pads.output));
@@ -134,7 +144,7 @@ fn every_way<const N: usize, D: Direction>(
     p: &Problem,
     pads: &Padding,
     params: Conv<N, D>,
-    (seed, alg): (u64, Option<&str>),
+    How { seed, alg, types }: How<'_>,
     op: Op<N, D>,
     stem: Option<Stem<N, D>>,
 ) -> Result<[Outcome; 3]> {
@@ -142,18 +152,34 @@ fn every_way<const N: usize, D: Direction>(
     let channels = if p.kind == Kind::Deconv { [p.c, p.o / p.groups] } else { [p.o, p.c / p.groups] };
     let weights = [&channels, p.axes(&p.kernel)].concat();
     let mut random = Random::new(seed, &p.to_string());
-    let largest = exact_range(p.terms()).unwrap_or(1);
-    let x = random.integers(src.iter().product(), largest);
+    // One of the implementations is for integers.
+    let types = if alg == Some("int8") && types.is_f32() { Types::SUMS } else { types };
+    let largest = match (types.is_f32(), types.limits()) {
+        (true, _) => exact_range(p.terms(), LARGEST),
+        // Of u8 they are from 0 to twice that.
+        (false, None) => exact_range(2.0 * p.terms(), 127),
+        // Many sums are within the limits.
+        (false, Some(_)) => exact_range(2.0 * p.terms(), 3),
+    };
+    let largest = largest.unwrap_or(1);
+    let mut x = random.integers(src.iter().product(), largest);
+    if types.src == DType::U8 {
+        x.iter_mut().for_each(|v| *v += largest as f32);
+    }
     let w = random.integers(weights.iter().product(), largest);
     let b = random.integers(p.o, LARGEST);
     let sums = if p.kind == Kind::Deconv { oracle::deconv(p, &x, &w) } else { oracle::conv(p, &x, &w) };
     let plane: usize = p.output.iter().product();
+    let limited = |v: f64| types.limits().map_or(v, |(low, high)| v.clamp(low, high));
     let with_bias: Vec<f64> =
-        sums.iter().enumerate().map(|(i, v)| v + f64::from(b[i / plane % p.o])).collect();
-    // One of the implementations is for integers.
-    let dtype = if alg == Some("int8") { DType::S8 } else { DType::F32 };
-    let x = StridedTensor::from_slice(&x, &src)?.to_dtype(dtype)?;
-    let w = StridedTensor::from_slice(&w, &weights)?.to_dtype(dtype)?;
+        sums.iter().enumerate().map(|(i, v)| limited(v + f64::from(b[i / plane % p.o]))).collect();
+    let sums: Vec<f64> = sums.into_iter().map(limited).collect();
+    let params = match types.limits() {
+        Some(_) => params.post_op(PostOp::Quantize { dtype: types.dst, zero_point: 0 }),
+        None => params,
+    };
+    let x = StridedTensor::from_slice(&x, &src)?.to_dtype(types.src)?;
+    let w = StridedTensor::from_slice(&w, &weights)?.to_dtype(types.weights)?;
     let b = StridedTensor::from_slice(&b, &[p.o])?;
     let want = |values| {
         let rule = "output padding of a step or more";
@@ -167,9 +193,12 @@ fn every_way<const N: usize, D: Direction>(
         let blocked = layout == "blocked";
         let outcome = match alg {
             Some(_) => Outcome::Passed,
-            None => plain.of("plain weights", || match blocked {
-                true => op(source, &blocked_weights(p, &w)?, None, &params),
-                false => op(source, &w.clone().into(), None, &params),
+            None => plain.of("plain weights", || {
+                let result = match blocked {
+                    true => op(source, &blocked_weights(p, &w)?, None, &params),
+                    false => op(source, &w.clone().into(), None, &params),
+                };
+                ops::to_dtype(&result?, DType::F32)
             }),
         };
         let packer = || {
@@ -181,8 +210,8 @@ fn every_way<const N: usize, D: Direction>(
         let packed = biased.of("packed weights", || {
             let source_of = match (blocked, MemoryFormat::channels_last_of(p.spatial + 2)) {
                 (true, _) => Source::of(source)?,
-                (_, Some(format)) if layout == "nhwc" => Source::strided(&src, format)?.dtype(dtype),
-                _ => Source::strided(&src, MemoryFormat::Contiguous)?.dtype(dtype),
+                (_, Some(format)) if layout == "nhwc" => Source::strided(&src, format)?.dtype(types.src),
+                _ => Source::strided(&src, MemoryFormat::Contiguous)?.dtype(types.src),
             };
             let packed = packer()?.pack_for(&source_of)?;
             implementation = packed.implementation();
@@ -194,7 +223,9 @@ fn every_way<const N: usize, D: Direction>(
             Outcome::Failed(why) => Outcome::Failed(format!("{why} ({implementation})")),
             other => other,
         });
-        let Some(stem) = stem.filter(|_| alg.is_none() && blocked && p.groups == 1 && p.c < block) else {
+        let Some(stem) =
+            stem.filter(|_| alg.is_none() && types.is_f32() && blocked && p.groups == 1 && p.c < block)
+        else {
             return outcome;
         };
         match biased.of("stem", || stem(&packer()?, &x)) {

@@ -29,9 +29,9 @@ impl Random {
 /// Bias and statistics are integers up to this.
 pub const LARGEST: u32 = 8;
 
-/// The largest integer, up to [`LARGEST`], for which sums of `terms` products, and a bias, are exact in f32 in any order;
+/// The largest integer, up to `most`, for which sums of `terms` products, and a bias, are exact in f32 in any order;
 /// `None` if that does not hold even for 1.
-pub fn exact_range(terms: f64) -> Option<u32> {
+pub fn exact_range(terms: f64, most: u32) -> Option<u32> {
     let room = f64::from(1 << 24) - f64::from(LARGEST);
-    (1..=LARGEST).rev().find(|&a| f64::from(a) * f64::from(a) * terms <= room)
+    (1..=most).rev().find(|&a| f64::from(a) * f64::from(a) * terms <= room)
 }

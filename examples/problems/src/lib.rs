@@ -11,10 +11,12 @@ mod norm;
 mod notation;
 pub mod oracle;
 mod pool;
+mod types;
 
 pub use check::{LAYOUTS, Outcome, Refusal, Want};
 pub use files::{Entry, List};
 pub use notation::{Kind, Problem};
+pub use types::Types;
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Write};
@@ -26,6 +28,8 @@ pub struct Options {
     pub seed: u64,
     /// The implementation that computes convolutions, by its name; else each call and packing takes the first that can.
     pub alg: Option<String>,
+    /// The dtypes of convolutions.
+    pub types: Types,
     /// Larger problems are skipped.
     pub max_macs: Option<u64>,
     /// The batch of every problem, instead of its own.
@@ -161,15 +165,16 @@ fn too_large(p: &Problem, options: &Options) -> Option<String> {
     if sizes.iter().flatten().map(|&v| v as u64).chain(paddings).any(|v| v > i32::MAX as u64) {
         return Some("a size of more than 31 bits".into());
     }
-    let inexact = p.kind.has_weights() && data::exact_range(p.terms()).is_none();
+    let inexact = p.kind.has_weights() && data::exact_range(p.terms(), 1).is_none();
     inexact.then(|| "sums of so many terms are not exact in f32".to_string())
 }
 
 /// Runs a problem in all layouts, once for each algorithm or mode.
 fn runs(p: &Problem, options: &Options) -> Vec<(&'static str, [Outcome; 3])> {
-    let (seed, alg) = (options.seed, options.alg.as_deref());
+    let seed = options.seed;
+    let how = conv::How { seed, alg: options.alg.as_deref(), types: options.types };
     let result = match p.kind {
-        Kind::Conv | Kind::Deconv => conv::run(p, seed, alg).map(|outcomes| vec![("", outcomes)]),
+        Kind::Conv | Kind::Deconv => conv::run(p, how).map(|outcomes| vec![("", outcomes)]),
         Kind::Pool => pool::run(p, seed),
         Kind::BatchNorm => norm::run(p, seed),
     };
