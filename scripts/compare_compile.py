@@ -44,6 +44,8 @@ def exported(name, model, x, threads, folder):
     path, made = f"{folder}/{name}.onnx", []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        # The exporter knows no `_native_multi_head_attention`.
+        torch.backends.mha.set_fastpath_enabled(False)
         torch.onnx.export(model, (x,), path, dynamo=False, opset_version=17)
     compare_peers.THREADS = threads
 

@@ -44,6 +44,11 @@ impl DType {
         elements.checked_mul(self.size_bytes()).filter(|&bytes| bytes <= isize::MAX as usize)
     }
 
+    /// Whether its elements are floating-point numbers.
+    pub const fn is_float(self) -> bool {
+        matches!(self, DType::F32 | DType::BF16 | DType::F16)
+    }
+
     /// The integers of u8 and s8, of which quantised tensors are; `None` for another dtype.
     pub(crate) fn byte_range(self) -> Option<std::ops::RangeInclusive<i32>> {
         match self {

@@ -4,7 +4,7 @@ use std::ffi::c_char;
 use std::fmt;
 
 use blocktensor::{Complaint, Error, PackedFile, Result, StridedTensor, TensorMut};
-use blocktensor_graph::{Plan, PlanOptions, Profiles, Sizes};
+use blocktensor_graph::{Error as GraphError, Plan, PlanOptions, Profiles, Sizes};
 
 use crate::handles::{self, Object, bt_handle, give};
 use crate::lent::write_into;
@@ -43,6 +43,18 @@ pub struct bt_named_size {
     pub name: *const c_char,
     /// The number.
     pub size: i64,
+}
+
+/// The options of a list.
+fn planning(op: &'static str, list: &str) -> Result<PlanOptions, Failure> {
+    list.parse().map_err(|e| match e {
+        GraphError::Invalid { what, got, rule, remedy } => {
+            let remedy = remedy + ", or pass null for the default";
+            Error::InvalidArgument(Complaint::new(op, "layout", format!("{got} ({what})"), rule, remedy))
+                .into()
+        }
+        e => e.into(),
+    })
 }
 
 /// # Safety
@@ -119,7 +131,7 @@ pub unsafe extern "C" fn bt_plan_new(
         let options = match layout.is_null() {
             true => PlanOptions::default(),
             // SAFETY: as above.
-            false => unsafe { string(op, "layout", layout)? }.parse()?,
+            false => planning(op, unsafe { string(op, "layout", layout)? })?,
         };
         let options = options.sizes(sizes);
         let plan = with_model(op, model, |model| match outputs.is_empty() {

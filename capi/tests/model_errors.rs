@@ -129,11 +129,15 @@ fn wrong_plans_are_errors() {
     refused(
         plan(model, Some("nchw16c"), two, &[]),
         BT_INVALID_ARGUMENT,
-        &["option `layouts`", "`nchw16c`", "nchw, nhwc or blocked"],
+        &["bt_plan_new", "argument `layout`", "`nchw16c`", "nchw, nhwc, blocked, measured"],
     );
     let options = |list| plan(model, Some(list), two, &[]);
     refused(options("blocked, precision=f64"), BT_INVALID_ARGUMENT, &["option `precision`", "`f64`"]);
-    refused(options("layout=nchw"), BT_INVALID_ARGUMENT, &["`layout`", "the options are layouts, exact"]);
+    refused(
+        options("layout=nchw"),
+        BT_INVALID_ARGUMENT,
+        &["bt_plan_new", "`layout`", "the options are layouts, exact"],
+    );
     assert_eq!(bt_free(options("nhwc,exact, strict=0,reorders=9").unwrap()), 0);
     refused(plan(model, None, &[], &[]), BT_INVALID_ARGUMENT, &["input `image`", "`batch` without a number"]);
     assert!(!plan(model, None, &[], &[]).unwrap_err().1.contains("--"));

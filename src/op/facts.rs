@@ -49,6 +49,8 @@ pub struct Facts {
     pub post_op: Option<PostOpWord>,
     /// Why the op has no gradient, if it can have none: a sentence that names the op as "it".
     pub without_gradient: Option<&'static str>,
+    /// Operands and results of an op with a gradient that have none, though they are numbers: nothing is differentiated by them.
+    pub constants: &'static [&'static str],
     /// Whether the op draws numbers: equal elements of an operand may become different ones.
     pub draws: bool,
     /// Whether the result holds the same numbers in more memory, so that constants are better kept as the operand has them, for who can
@@ -66,6 +68,7 @@ impl Facts {
         multiply_adds: None,
         post_op: None,
         without_gradient: None,
+        constants: &[],
         draws: false,
         inflates: false,
     };

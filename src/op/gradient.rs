@@ -123,8 +123,15 @@ impl Op {
         let operands: Vec<_> = args.tensors_with_specs().map(|(spec, t)| (spec.name, t)).collect();
         check_count(&args, "diff_dst", diffs.len(), results.len(), "each result has a gradient or none")?;
         check_count(&args, "wanted", wanted.len(), operands.len(), "each tensor of the call has one")?;
-        for (result, diff) in results.iter().zip(diffs) {
-            diff.iter().try_for_each(|diff| check_diff(&args, *result, *diff))?;
+        self.check_wanted(&args, wanted)?;
+        for (i, (result, diff)) in results.iter().zip(diffs).enumerate() {
+            let Some(diff) = diff else { continue };
+            check_diff(&args, *result, *diff)?;
+            let name = self.schema.output_name(i, results.len());
+            if !self.schema.differentiates(&name, result.dtype()) {
+                let rule = format!("`{name}`, {}, has no gradient", result.describe());
+                fail!(InvalidArgument, args.op(), "diff_dst", diff.describe(), rule, "pass none for it");
+            }
         }
         self.check_results(&args, results)?;
         if diffs.iter().all(Option::is_none) {
@@ -147,6 +154,16 @@ impl Op {
             each.map(|((operand, wanted), made)| wanted.then(|| as_operand(&args, operand, made)).transpose())
                 .collect()
         })
+    }
+
+    /// Checks that the operands whose gradients are wanted have one.
+    pub(crate) fn check_wanted(&'static self, args: &Args<'_>, wanted: &[bool]) -> Result<()> {
+        for ((spec, operand), _) in args.tensors_with_specs().zip(wanted).filter(|(_, wanted)| **wanted) {
+            if !self.schema.differentiates(spec.name, operand.dtype()) {
+                return Err(no_gradient_by(args, spec.name, operand));
+            }
+        }
+        Ok(())
     }
 
     /// Checks that the results are as the forward call gives them: gradients read them, and what they show of sizes.
@@ -243,22 +260,19 @@ fn check_diff(args: &Args<'_>, result: TensorRef<'_>, diff: TensorRef<'_>) -> Re
     Ok(())
 }
 
+fn no_gradient_by(args: &Args<'_>, name: &'static str, operand: TensorRef<'_>) -> Error {
+    let rule = "the op has no gradient by this operand";
+    let remedy = "pass one that nothing is differentiated by";
+    Error::InvalidArgument(Complaint::new(args.op(), name, operand.describe(), rule, remedy))
+}
+
 /// The gradient of an operand in the operand's format.
 fn as_operand(
     args: &Args<'_>,
     (name, operand): (&'static str, TensorRef<'_>),
     made: Option<Tensor>,
 ) -> Result<Tensor> {
-    let Some(made) = made else {
-        fail!(
-            InvalidArgument,
-            args.op(),
-            name,
-            operand.describe(),
-            "the op has no gradient by this operand",
-            "do not ask for it"
-        );
-    };
+    let Some(made) = made else { return Err(no_gradient_by(args, name, operand)) };
     let wrong = |made: &Tensor| {
         let got = made.tensor_ref().describe();
         let rule =

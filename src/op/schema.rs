@@ -302,6 +302,17 @@ impl Schema {
         self
     }
 
+    /// The same schema of an op by whose operands and results of these names nothing is differentiated ([`Facts::constants`]).
+    pub const fn with_constants(mut self, names: &'static [&'static str]) -> Schema {
+        self.facts.constants = names;
+        self
+    }
+
+    /// Whether an operand or a result of this name and dtype can have a gradient: integers have none.
+    pub(crate) fn differentiates(&self, name: &str, dtype: DType) -> bool {
+        dtype.is_float() && !self.facts.constants.contains(&name)
+    }
+
     /// The arguments that are tensors or lists of tensors, in order.
     pub(crate) fn tensors(&self) -> impl Iterator<Item = &'static ArgSpec> + use<> {
         self.args.iter().filter(|arg| arg.kind.is_tensor())

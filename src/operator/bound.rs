@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Operator;
+use crate::dtype::DType;
 use crate::error::{Call, Complaint, Error, Result, Text, fail};
 use crate::key::DispatchKey;
 use crate::op::param_value::ParamValue;
@@ -260,14 +261,23 @@ impl BoundOp {
         Ok(order.into_iter().filter_map(|i| made.get(i).cloned().flatten()).collect())
     }
 
-    /// Checks that the op has a gradient for the key and the dtypes of such inputs, before a run.
+    /// Checks that the op has a gradient for the key and the dtypes of such inputs, and one by each that is `wanted`, before a run.
     ///
     /// # Errors
     /// `UnsupportedOp` if it has none for the key, `UnsupportedDType` if none of those takes the dtypes; `InvalidArgument` for
-    /// another number of inputs.
+    /// an input by which it has none, and for another number of inputs.
     #[track_caller]
-    pub fn check_gradient(&self, inputs: &[TensorRef<'_>]) -> Result<()> {
-        self.gradient_reads(inputs).map(drop)
+    pub fn check_gradient(&self, inputs: &[TensorRef<'_>], wanted: &[bool]) -> Result<()> {
+        let values = self.args(inputs)?;
+        let args = Args::new(self.op, &values)?;
+        self.op.gradient_of(&args)?;
+        self.op.check_wanted(&args, wanted)
+    }
+
+    /// Whether result `i` of `count`, of this dtype, can have a gradient. Indices and masks have none, nor have running statistics.
+    pub fn differentiates_result(&self, i: usize, count: usize, dtype: DType) -> bool {
+        let schema = self.op.schema();
+        schema.differentiates(&schema.output_name(i, count), dtype)
     }
 
     /// What the gradient of a call with such inputs reads of it.

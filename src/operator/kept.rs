@@ -36,7 +36,7 @@ impl BoundOp {
     /// Keeps a call for its gradient. `inputs` are those of the run, `results` what it gave.
     ///
     /// # Errors
-    /// As [`check_gradient`](Self::check_gradient).
+    /// As [`check_gradient`](Self::check_gradient), of which none is wanted.
     #[track_caller]
     pub fn keep(&self, inputs: &[TensorRef<'_>], results: &[TensorRef<'_>]) -> Result<Kept> {
         let reads = self.gradient_reads(inputs)?;

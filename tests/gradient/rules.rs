@@ -2,8 +2,8 @@
 
 use blocktensor::dispatch::{self, Backward, DispatchKey, Kernel, KeySpec, Propagation, register_backend};
 use blocktensor::{
-    BoundOp, DType, Error, Layout, MemoryFormat, Operand, Operator, StridedTensor, Tensor, Unsupported,
-    ledger,
+    BoundOp, DType, Error, Layout, MemoryFormat, Operand, Operator, StridedTensor, Tensor, TensorRef,
+    Unsupported, ledger,
 };
 use blocktensor_third_backend::{Reversed, key};
 
@@ -25,7 +25,7 @@ fn an_op_without_a_gradient_names_op_and_key_before_it_runs() {
     for kind in [Kind::Nchw, Kind::Blocked(16)] {
         let x = ones(&[1, 3, 2, 2], kind);
         let op = bound("argmax", &["x"], &[("axis", vec![1i64].into()), ("keepdim", true.into())]);
-        let error = op.check_gradient(&[x.tensor_ref()]).unwrap_err();
+        let error = op.check_gradient(&[x.tensor_ref()], &[true]).unwrap_err();
         let key = x.tensor_ref().key();
         match &error {
             Error::UnsupportedOp(u) => {
@@ -38,7 +38,9 @@ fn an_op_without_a_gradient_names_op_and_key_before_it_runs() {
         assert!(matches!(backward(&op, &x, &x, &x), Err(Error::UnsupportedOp(_))));
     }
     assert!(
-        bound("relu", &["x"], &[]).check_gradient(&[ones(&[1, 3, 2, 2], Kind::Nhwc).tensor_ref()]).is_ok()
+        bound("relu", &["x"], &[])
+            .check_gradient(&[ones(&[1, 3, 2, 2], Kind::Nhwc).tensor_ref()], &[true])
+            .is_ok()
     );
 }
 
@@ -122,6 +124,36 @@ fn what_a_backward_call_needs_is_checked() {
     let (y, none) = (y.tensor_ref(), [false, true]);
     let error = conv.backward(&inputs, &[y], &[Some(y)], &none).unwrap_err();
     assert!(error.to_string().contains("ops of their own"), "{error}");
+}
+
+/// Running statistics are results and operands that nothing is differentiated by, indices too.
+#[test]
+fn what_has_no_gradient_is_refused_by_name() {
+    let x = ones(&[2, 3, 2, 2], Kind::Blocked(16));
+    let stat = StridedTensor::full(&[3], 1f32, MemoryFormat::Contiguous).unwrap().into();
+    let stat: &Tensor = &stat;
+    let op = bound("batch_norm_train", &["x", "running_mean", "running_var"], &[]);
+    let inputs = [x.tensor_ref(), stat.tensor_ref(), stat.tensor_ref()];
+    let results = op.run(&inputs).unwrap();
+    let results: Vec<_> = results.iter().map(Operand::tensor_ref).collect();
+    let wrong = |diffs: &[Option<TensorRef<'_>>], wanted: &[bool], told: &str| {
+        let error = op.backward(&inputs, &results, diffs, wanted).unwrap_err();
+        assert!(matches!(error, Error::InvalidArgument(_)) && error.to_string().contains(told), "{error}");
+    };
+    let (dy, ds) = (Some(x.tensor_ref()), Some(stat.tensor_ref()));
+    op.backward(&inputs, &results, &[dy, None, None], &[true, false, false]).unwrap();
+    wrong(&[dy, ds, None], &[true, false, false], "`new_running_mean`");
+    wrong(&[dy, None, None], &[true, true, false], "`running_mean`");
+    assert!(
+        op.check_gradient(&inputs, &[true, false, true]).unwrap_err().to_string().contains("`running_var`")
+    );
+    op.check_gradient(&inputs, &[true, false, false]).unwrap();
+    assert_eq!([0, 1, 2].map(|i| op.differentiates_result(i, 3, DType::F32)), [true, false, false]);
+    assert!(!bound("topk", &["x"], &[("k", 1.into()), ("axis", 0.into())]).differentiates_result(
+        1,
+        2,
+        DType::S32
+    ));
 }
 
 /// No copy where formats agree, one in the ledger where they do not, none under `deny_reorders`.

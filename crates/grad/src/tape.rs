@@ -194,15 +194,17 @@ impl Tape {
     ///
     /// # Errors
     /// `UnsupportedOp` or `UnsupportedDType` before it runs if a variable reaches it and it has no gradient for the key or the dtypes of its
-    /// operands; `InvalidArgument` for a value of another tape; the operator's own errors.
+    /// operands; `InvalidArgument` for a value that depends on a variable where the op has no gradient by the operand; `InvalidArgument` for a value of another tape; the operator's own errors.
     #[track_caller]
     pub fn call_all(&mut self, op: &BoundOp, inputs: &[&Var]) -> Result<Vec<Var>> {
         if inputs.iter().any(|var| var.tape != self.number) {
             return Err(foreign("call"));
         }
         let tensors: Vec<TensorRef<'_>> = inputs.iter().map(|var| var.tensor.tensor_ref()).collect();
-        let is_differentiable = inputs.iter().any(|var| var.is_differentiable);
-        let results = match (&mut self.missing, is_differentiable.then(|| op.check_gradient(&tensors))) {
+        let wanted: Vec<bool> = inputs.iter().map(|var| var.is_differentiable).collect();
+        let is_differentiable = wanted.contains(&true);
+        let checked = is_differentiable.then(|| op.check_gradient(&tensors, &wanted));
+        let results = match (&mut self.missing, checked) {
             (Some(missing), checked) => {
                 missing.extend(checked.and_then(Result::err));
                 let inputs: Vec<TensorDesc> = tensors.iter().map(|&t| TensorDesc::of(t)).collect();
@@ -211,7 +213,19 @@ impl Tape {
             (None, Some(Err(e))) => return Err(e),
             (None, _) => op.run(&tensors)?,
         };
-        let results: Vec<Var> = results.into_iter().map(|t| self.value(t, is_differentiable)).collect();
+        // Indices, masks and running statistics are constants, whatever made them.
+        let count = results.len();
+        let has_gradient = |i: usize, t: &Tensor| {
+            is_differentiable && op.differentiates_result(i, count, t.tensor_ref().dtype())
+        };
+        let results: Vec<Var> = results
+            .into_iter()
+            .enumerate()
+            .map(|(i, t)| {
+                let has_gradient = has_gradient(i, &t);
+                self.value(t, has_gradient)
+            })
+            .collect();
         if is_differentiable && self.missing.is_none() {
             let kept = op.keep(&tensors, &refs(&results))?;
             let inputs = inputs.iter().map(|var| (var.number, var.is_differentiable)).collect();

@@ -446,29 +446,67 @@ fn strict_refuses_what_computes_in_f32_between_integers() {
     }
     let text = n.graph.plan(&strict).unwrap_err().to_string();
     assert!(text.contains("leave `strict` out") && text.contains("avg_pool2d"), "{text}");
-    // The max pool is one of numbers then, so that the sum reads what no `dequantize` made.
-    assert_eq!(named(&strict.without(Pass::UseIntegers)), ["conv2d", "avg_pool2d"]);
+    assert_eq!(named(&strict.without(Pass::UseIntegers)), ["conv2d", "max_pool2d", "avg_pool2d", "add"]);
+}
+
+/// The conversions behind a convolution are its post-ops in the end; few elements have a table if they must.
+#[test]
+fn strict_sees_what_follows_a_convolution() {
+    let net = |ops: &[(&str, &[(&str, Param)])]| {
+        let mut n = Net { graph: Graph::new(), names: 0 };
+        let x = n.graph.input("x", &[1.into(), 4.into(), 6.into(), 6.into()]).unwrap();
+        let x = n.rounded(x, 0.02, 3, "u8");
+        let conv = n.conv(x, &[8, 4, 3, 3], &[]);
+        let y = n.rounded(conv, 0.03, 0, "s8");
+        let y = ops.iter().fold(y, |y, (op, params)| n.op(op, &[("x", y)], params));
+        let y = n.rounded(y, 0.01, 0, "u8");
+        n.graph.output("y", y).unwrap();
+        n.graph
+    };
+    let strict = PlanOptions::new(Layouts::Nchw).strict();
+    let last = |graph: &Graph| match graph.plan(&strict) {
+        Err(Error::InFloat { nodes, .. }) => nodes.last().unwrap().op.clone(),
+        other => panic!("it is refused, not {other:?}"),
+    };
+    for op in ["sigmoid", "relu"] {
+        assert_eq!(net(&[(op, &[])]).plan(&strict).is_ok(), Isa::Avx512Vnni.is_here(), "{op}");
+    }
+    let axis: &[(&str, Param)] = &[("axis", 1.into())];
+    let kernel: &[(&str, Param)] = &[("kernel", vec![2i64].into())];
+    assert_eq!(last(&net(&[("softmax", axis)])), "softmax");
+    assert_eq!(last(&net(&[("relu", &[]), ("avg_pool2d", kernel)])), "avg_pool2d");
+    let text =
+        net(&[("relu", &[])]).plan(&strict.clone().without(Pass::UseIntegers)).unwrap_err().to_string();
+    assert!(text.contains("the pass `use_integers` is switched off"), "{text}");
 }
 
 #[test]
 fn options_have_names() {
     let debug = |options: PlanOptions| format!("{options:?}");
     let parsed = |list: &str| list.parse::<PlanOptions>().map(debug).map_err(|e| e.to_string());
-    let all = PlanOptions::new(Layouts::Blocked).exact().strict().weight_growth(2.0).at_most_reorders(3);
+    let all = PlanOptions::new(Layouts::Measured).exact().strict().weight_growth(2.0).at_most_reorders(3);
     let all = debug(all.profiles(Profiles::Estimated).precision(Precision::Bf16));
-    let list = "blocked,exact, strict=1,weight_growth = 2,reorders=3,profiles=estimated,precision=bf16";
+    let list = "measured,exact, strict=1,weight_growth = 2,reorders=3,profiles=estimated,precision=bf16";
     assert_eq!(parsed(list), Ok(all));
-    for list in ["measured", "exact,exact=0"] {
+    assert_eq!(parsed("blocked"), Ok(debug(PlanOptions::new(Layouts::Blocked))));
+    for list in ["measured", "exact=0"] {
         assert_eq!(parsed(list), Ok(debug(PlanOptions::default())));
     }
     for (list, told) in [
-        ("", "option `layouts`: got ``"),
-        ("exact,", "option `layouts`: got ``"),
-        ("NCHW", "it is measured, nchw, nhwc or blocked"),
-        ("precision", "got `precision`"),
+        ("", "got ``; the layouts are nchw, nhwc, blocked, measured, the options layouts, exact"),
+        ("exact,", "got ``; the layouts are"),
+        ("NCHW", "got `NCHW`; the layouts are"),
+        ("precision", "option `precision`: got ``; it is f32 or bf16; write `precision=`"),
+        ("exact,exact=0", "option `exact`: got `0`; it was set before"),
+        ("nchw,nhwc", "option `layouts`: got `nhwc`; it was set before"),
+        (
+            "blocked,weight_growth=2",
+            "option `weight_growth`: got `weight_growth`; it is for measured layouts, and these are blocked",
+        ),
+        ("profiles=measured, nchw", "it is for measured layouts"),
         ("strict=yes", "option `strict`: got `yes`; it is 0 or 1"),
         ("weight_growth=0.5", "a number of 1 or more"),
-        ("reorders=-1", "the most reorders of a run"),
+        ("reorders=-1", "a whole number"),
         ("layout=nchw", "got `layout`; the options are layouts, exact, precision"),
     ] {
         assert!(parsed(list).is_err_and(|text| text.contains(told)), "{list}: {:?}", parsed(list));

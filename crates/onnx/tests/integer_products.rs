@@ -4,7 +4,7 @@ use blocktensor::StridedTensor;
 use blocktensor_graph::{Layouts, PlanOptions};
 use rten_onnx::onnx::DataType;
 
-use crate::support::{Model, int, ints};
+use crate::support::{Model, int, ints, value};
 
 /// ONNX's examples, whose weights and zero points are inputs, or constants.
 #[test]
@@ -43,6 +43,30 @@ fn products_of_integers_are_those_of_onnx() {
             .node_with("ConvInteger", &["x", "w", "zero"], &["y"], vec![ints("pads", &pads)])
             .output("y");
         assert_eq!(model.run_on(vec![("x", numbers(&x, &[1, 1, 3, 3]))]).unwrap()[0], (dims, want));
+    }
+}
+
+/// The sums are INT32: what follows takes them so, and a result is declared so.
+#[test]
+fn sums_are_integers_of_32_bits() {
+    for op in ["ConvInteger", "MatMulInteger"] {
+        let dims: &[i64] = if op == "ConvInteger" { &[1, 2, 1, 2] } else { &[1, 2] };
+        let (w, y): (&[i64], &[i64]) =
+            if op == "ConvInteger" { (&[1, 2, 1, 1], &[1, 1, 1, 2]) } else { (&[2, 1], &[1, 1]) };
+        let model = Model::new()
+            .input_of("x", DataType::UINT8, dims)
+            .bytes_of("w", DataType::INT8, w, &[3, -2])
+            .node(op, &["x", "w"], &["sums"])
+            .node("Add", &["sums", "sums"], &["twice"])
+            .output("twice")
+            .output("sums");
+        let mut proto = model.proto();
+        let graph = proto.graph.as_mut().unwrap();
+        graph.output = ["twice", "sums"].map(|name| value(name, DataType::INT32, y)).to_vec();
+        let graph = blocktensor_onnx::from_bytes(&proto.write_buf().unwrap()).unwrap();
+        let plan = graph.plan(&PlanOptions::new(Layouts::Nchw)).unwrap();
+        let types: Vec<String> = plan.output_types().iter().map(ToString::to_string).collect();
+        assert_eq!(types, ["i32", "i32"], "{op}");
     }
 }
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use blocktensor_graph::{PlanOptions, Sizes};
+use blocktensor::Rust;
+use blocktensor_graph::{Error as GraphError, PlanOptions, Sizes};
 
 use crate::failure::{Failure, Result};
 
@@ -76,6 +77,12 @@ impl Options {
                     options.planning_set.push(known);
                 }
             }
+        }
+        if let Err(GraphError::Invalid { what, rule, remedy, .. }) =
+            options.planning.check_named(&options.planning_set)
+        {
+            let text = format!("{NAME}, {what}: {}; {}", rule.told(&Rust), remedy.told(&Rust));
+            return Err(Failure::invalid(text));
         }
         Ok(options)
     }
@@ -234,6 +241,7 @@ mod tests {
             ("precision", "bfloat16"),
             ("profiles", "offline"),
             ("strict", "true"),
+            ("layouts", "NCHW"),
             ("reorders", "-1"),
             ("weight_growth", "0.5"),
             ("weight_growth", "inf"),

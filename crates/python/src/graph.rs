@@ -307,9 +307,9 @@ impl PyModel {
         let checked = || {
             let options = options_of(op, layouts, threads, profiles, precision)?;
             let growth = weight_growth.of(op, "weight_growth")?;
-            if growth.is_nan() {
-                let (got, rule) = ("nan".to_string(), "it is a number of times".to_string());
-                return Err(invalid(op, "weight_growth", got, rule, "pass 1.0 or more"));
+            if !(growth >= 1.0 && growth.is_finite()) {
+                let rule = "it is a number of times, 1 or more".to_string();
+                return Err(invalid(op, "weight_growth", growth.to_string(), rule, "pass one such as 1.25"));
             }
             let reorders = number::maybe(op, "reorders", reorders)?;
             Ok((options, sizes_of(op, sizes)?, growth, reorders))

@@ -249,3 +249,45 @@ def test_reorders_of_variables_have_gradients():
             gradient = tape.backward(y, move(bt.ops.add_scalar(of, other=0.0)))[var]
             assert (gradient.layout, gradient.key) == (of.layout, of.key), name
             np.testing.assert_allclose(plain(gradient), 2 * plain(x) ** 2, rtol=1e-6, err_msg=name)
+
+
+def test_indices_and_statistics_are_constants():
+    x = np.random.default_rng(3).standard_normal((3, 5)).astype(np.float32)
+
+    def largest(tape):
+        v = tape.variable(x)
+        values, indices = bt.ops.topk(v, k=2, axis=1)
+        return v, bt.ops.sum(bt.ops.gather(v, indices, axis=1)), indices, values
+
+    assert bt.grad.check(lambda tape: largest(tape)[1]) == []
+    with bt.grad.record() as tape:
+        v, loss, indices, values = largest(tape)
+    with pytest.raises(bt.InvalidArgument, match="depends on no variable"):
+        tape.backward(indices, np.ones((3, 2), np.int32))
+    chosen = np.zeros_like(x)
+    np.put_along_axis(chosen, np.argsort(-x, axis=1)[:, :2], 1.0, axis=1)
+    assert np.array_equal(tape.backward(loss)[v].numpy(), chosen)
+
+    images = np.ones((2, 3, 4, 4), np.float32)
+    with bt.grad.record() as tape:
+        v = tape.variable(images)
+        y, mean, _ = bt.ops.batch_norm_train(v, np.zeros(3, np.float32), np.ones(3, np.float32))
+        of_mean = bt.ops.sum(mean)
+    with pytest.raises(bt.InvalidArgument, match="depends on no variable"):
+        tape.backward(of_mean)
+
+    def by_mean(tape):
+        mean = tape.variable(np.zeros(3, np.float32))
+        return bt.ops.batch_norm_train(images, mean, np.ones(3, np.float32))[0]
+
+    (missing,) = bt.grad.check(by_mean)
+    assert "`running_mean`" in str(missing)
+
+
+@pytest.mark.parametrize("op", ["amax", "amin", "prod"])
+def test_gradients_of_nan_are_nan(op):
+    with bt.grad.record() as tape:
+        v = tape.variable(np.array([1.0, np.nan, 2.0], np.float32))
+        y = getattr(bt.ops, op)(v, axes=0)
+    made = tape.backward(y, np.ones(y.shape, np.float32))[v].numpy()
+    assert np.isnan(made[[0, 2]]).all()

@@ -179,3 +179,104 @@ def test_gradients_are_clipped(weights, layout, most):
     close(torch.tensor(net.clip_grad_norm_(most)), torch.nn.utils.clip_grad_norm_(model.parameters(), most).detach())
     for name, p in model.named_parameters():
         close(net.gradients()[name], p.grad, 1e-3, 1e-5)
+
+
+@pytest.mark.parametrize("layout", ["blocked", "nhwc"])
+def test_gradients_of_inputs_alone_leave_those_of_the_weights(layout):
+    net = btt.train(made(Cnn), bt.grad.SGD(0.1), layout=layout)
+    x = DATA[0][0].clone().requires_grad_()
+    z = x.detach().clone().requires_grad_()
+    (wanted,) = torch.autograd.grad(made(Cnn)(z).square().sum(), z)
+    (got,) = torch.autograd.grad(net(x).square().sum(), x)
+    close(got, wanted, 1e-3, 1e-5)
+    net(x).square().sum().backward(inputs=[x])
+    close(x.grad, wanted, 1e-3, 1e-5)
+    assert set(net.gradients().values()) == {None}
+    # Beside them they come.
+    x.grad = None
+    net(x).square().sum().backward()
+    close(x.grad, wanted, 1e-3, 1e-5)
+    assert None not in net.gradients().values()
+
+
+class Last(nn.Module):
+    """Keeps a value of its forward in a buffer."""
+
+    def __init__(self, write):
+        super().__init__()
+        self.conv, self.write = nn.Conv2d(3, 8, 3), write
+        self.register_buffer("last", torch.zeros(8))
+
+    def forward(self, x):
+        y = self.conv(x)
+        self.write(self, y.detach().mean((0, 2, 3)))
+        return y
+
+
+def assign(module, y):
+    module.last = y
+
+
+def set_data(module, y):
+    module.last.data = y
+
+
+@pytest.mark.parametrize("weights", ["blocktensor", "torch"])
+@pytest.mark.parametrize(("write", "told"), [(assign, "the buffer `last`"), (set_data, "a value of the forward")])
+def test_a_value_of_the_forward_in_a_buffer_is_refused(weights, write, told):
+    net = btt.train(Last(write), weights=weights)
+    before = net.state_dict()["last"]
+    for run in (net.check, net):
+        with pytest.raises(bt.UnsupportedOp, match=told):
+            run(torch.randn(2, 3, 8, 8))
+    assert torch.equal(net.state_dict()["last"], before)
+
+
+def test_a_walk_over_packed_weights_is_refused():
+    net = btt.train(made(Cnn), bt.grad.SGD(0.1))
+    outer = nn.Sequential(net, nn.Linear(5, 2))
+    walks = [
+        lambda: list(net.modules()),
+        lambda: list(net.children()),
+        lambda: list(net.buffers()),
+        lambda: net.apply(print),
+        lambda: list(outer.parameters()),
+        outer.zero_grad,
+        lambda: outer.requires_grad_(False),
+        lambda: outer.apply(print),
+    ]
+    for walk in walks:
+        with pytest.raises(bt.UnsupportedOp, match='weights="torch"'):
+            walk()
+    # What reaches a module in another one still does.
+    assert not outer.eval()[0].training
+    assert list(outer.state_dict())[-1] == "1.bias"
+    both = btt.train(made(Cnn), weights="torch")
+    assert len(list(both.modules())) > 1
+
+
+def test_an_optimizer_is_of_one_module():
+    optimizer = bt.grad.SGD(0.1, momentum=0.9)
+    net = btt.train(made(Cnn), optimizer)
+    with pytest.raises(bt.InvalidArgument, match="another trained module"):
+        btt.train(made(Cnn), optimizer)
+    other = btt.train(made(Cnn), bt.grad.SGD(0.1))
+    for wrong, told in ((optimizer, "another trained module"), (torch.optim.SGD(nn.Linear(1, 1).parameters(), 0.1), "SGD")):
+        other.optimizer = wrong
+        with pytest.raises(bt.InvalidArgument, match=told):
+            other.step()
+    del other
+    net(DATA[0][0]).sum().backward()
+    net.step()
+
+
+def test_torch_compile_runs_it_outside_of_its_graphs():
+    net = btt.train(made(Cnn), bt.grad.SGD(0.1))
+    x = DATA[0][0]
+    net.eval()
+    wanted = net(x)
+    torch._dynamo.reset()
+    with torch.no_grad():
+        compiled = torch.compile(lambda x: net(x) * 2, backend="blocktensor")
+        close(compiled(x), wanted.detach() * 2)
+    torch._dynamo.reset()

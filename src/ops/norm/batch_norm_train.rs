@@ -85,7 +85,10 @@ const OUTPUTS: &[OutputSpec] = &[
     output_like("new_running_var", "running_var"),
 ];
 const ARGS: &[ArgSpec] = &with_params::<7>(TENSORS, BatchNormTrainOptions::SPECS);
-static SCHEMA: Schema = Schema::new("batch_norm_train", ARGS).with_outputs(OUTPUTS);
+static SCHEMA: Schema = Schema::new("batch_norm_train", ARGS)
+    .with_outputs(OUTPUTS)
+    // In PyTorch they are buffers, which require no gradient.
+    .with_constants(&["running_mean", "running_var", "new_running_mean", "new_running_var"]);
 static BATCH_NORM_TRAIN: Op = Op::new(&SCHEMA).with(
     &Kernel::rust(&run)
         .with_dtypes(OF_ONE)

@@ -99,7 +99,7 @@ fn pow_by_base(x: f32, y: f32, g: f32) -> f32 {
 /// The derivative of `x` to the power of `y` by `y`, times `g`. Along a base of 0 the power is constant.
 #[inline(always)]
 fn pow_by_exponent(x: f32, y: f32, g: f32) -> f32 {
-    if x == 0.0 && y >= 0.0 { 0.0 } else { g * (math::pow(x, y) * x.ln()) }
+    g * if x == 0.0 && y >= 0.0 { 0.0 } else { math::pow(x, y) * x.ln() }
 }
 
 pointwise::unary_ops! {

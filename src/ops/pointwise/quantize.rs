@@ -211,8 +211,11 @@ pub(super) fn check_scale(
     if single.is_finite() && (single > 0.0 || !divides) {
         return Ok(());
     }
-    let rule = if divides { "a scale is positive and finite" } else { "a scale is finite" };
-    fail!(InvalidArgument, op, argument, scale.to_string(), rule, "pass another scale")
+    let rule = if divides { "a scale is positive and finite in f32" } else { "a scale is finite in f32" };
+    let size = scale.into().abs();
+    let is_short = size == 0.0 || !size.is_finite() || (1e-5..1e9).contains(&size);
+    let got = if is_short { scale.to_string() } else { format!("{:e}", scale.into()) };
+    fail!(InvalidArgument, op, argument, got, rule, "pass another scale")
 }
 
 /// The zero point, if it is an integer of this dtype.

@@ -54,7 +54,8 @@ pub(super) fn extreme(call: &Backward<'_>) -> Result<Gradients> {
         let is_one = map2(op, x, (x, result), |x, y| f32::from(u8::from(x == y)))?;
         let count = total(&is_one, &kept.axes)?;
         let part = binary::div(&kept.diff, &count)?;
-        map3(op, x, (x, result, part.tensor_ref()), |x, y, part| if x == y { part } else { 0.0 })
+        // A product, as in PyTorch: where the extreme is NaN, so are the gradients.
+        map3(op, x, (x, result, part.tensor_ref()), |x, y, part| f32::from(u8::from(x == y)) * part)
     })
 }
 
@@ -74,7 +75,9 @@ pub(super) fn prod(call: &Backward<'_>) -> Result<Gradients> {
             match (x == 0.0, zeros) {
                 (true, 1.0) => scaled,
                 (false, 0.0) => scaled / x,
-                _ => 0.0,
+                // Another one is 0. NaN and infinity stay NaN.
+                (true, _) => 0.0 * scaled,
+                (false, _) => 0.0 * (scaled / x),
             }
         })
     })

@@ -18,8 +18,8 @@ const LARGEST_BIAS: f64 = 16_777_216.0;
 /// Products of 8 bits whose sum has 32 bits at most, beside a bias.
 const MOST_PRODUCTS: usize = (i32::MAX as usize - LARGEST_BIAS as usize) / (255 * 128);
 
-/// Returns how many nodes changed.
-pub(super) fn run(network: &mut Network) -> Result<usize> {
+/// Returns how many nodes changed. With `is_strict`, also where f32 would be as fast.
+pub(super) fn run(network: &mut Network, is_strict: bool) -> Result<usize> {
     // Elsewhere f32 is the faster one.
     let computes = Isa::Avx512Vnni.is_here();
     let mut changes = if computes { layers::as_convolutions(network)? } else { 0 };
@@ -29,7 +29,7 @@ pub(super) fn run(network: &mut Network) -> Result<usize> {
         return Ok(changes);
     }
     layers::before_views(network)?;
-    changes += tables::run(network)?;
+    changes += tables::run(network, tables::Wanted { cheap: false, small: is_strict })?;
     let links = Links::of(network);
     for i in 0..network.nodes.len() {
         changes += usize::from(convolution(&network.nodes[i]) && use_integers(network, i, &links)?);

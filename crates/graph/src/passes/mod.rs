@@ -16,8 +16,6 @@ mod splits;
 mod strict;
 mod tables;
 
-pub(crate) use strict::check as check_strict;
-
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -53,7 +51,8 @@ pub enum Pass {
     UseIntegers,
     /// Activations, `prelu` with constant slopes, additions, and per-channel numbers after those become post-ops of the
     /// convolution before them; so do `quantize` and `dequantize` after a convolution of integers. Other additions and products between
-    /// `dequantize` and `quantize` become `quantized_add` and `quantized_mul`, and integers that only change their scale one `lookup`.
+    /// `dequantize` and `quantize` become `quantized_add` and `quantized_mul`, and other functions of one tensor of integers, also those that
+    /// only change its scale, a `lookup`.
     FusePostOps,
     /// `cat(a, b, c)` after `cat(a, b)` becomes `cat(cat(a, b), c)`, so that a plan can compute `a`, `b` and `c` in their
     /// places of one piece of memory.
@@ -107,12 +106,22 @@ pub struct PassReport {
 
 /// Runs all passes but those that are switched off. Unused nodes are removed after each pass: a tensor that only they use
 /// counts as used.
-pub(crate) fn run(network: &mut Network, off: &BTreeSet<Pass>, stop: &Stop) -> Result<Vec<PassReport>> {
+///
+/// With `is_strict`, nodes that compute in f32 between `dequantize` and `quantize` are an error.
+pub(crate) fn run(
+    network: &mut Network,
+    off: &BTreeSet<Pass>,
+    is_strict: bool,
+    stop: &Stop,
+) -> Result<Vec<PassReport>> {
+    let mut between = None;
     let mut reports = Vec::new();
     let mut removed = 0;
     for pass in Pass::ALL {
         stop.check()?;
         if pass == Pass::FusePostOps {
+            // Later a convolution may have the conversions around it as post-ops.
+            between = is_strict.then(|| strict::between(network));
             // The weights that no convolution of integers took, and constants of arithmetic.
             let folded = integers::fold_constants(network)?;
             if folded > 0 && !off.contains(&Pass::SimplifyOperands) {
@@ -130,10 +139,11 @@ pub(crate) fn run(network: &mut Network, off: &BTreeSet<Pass>, stop: &Stop) -> R
             Pass::RecognizeSplits => splits::run(network)?,
             Pass::FoldScales => scales::run(network)?,
             Pass::FoldPads => pads::run(network)?,
-            Pass::UseIntegers => integers::run(network)?,
+            Pass::UseIntegers => integers::run(network, is_strict)?,
             // What is left of sums that no convolution took.
             Pass::FusePostOps if !off.contains(&Pass::UseIntegers) => {
-                post_ops::run(network)? + quantized::combine(network)? + tables::requantize(network)?
+                let fused = post_ops::run(network)? + quantized::combine(network)?;
+                fused + tables::run(network, tables::Wanted { cheap: true, small: is_strict })?
             }
             Pass::FusePostOps => post_ops::run(network)?,
             Pass::NestConcatenations => concatenations::run(network)?,
@@ -143,6 +153,9 @@ pub(crate) fn run(network: &mut Network, off: &BTreeSet<Pass>, stop: &Stop) -> R
         if !off.contains(&Pass::RemoveUnused) {
             removed += network.remove_unused();
         }
+    }
+    if let Some(between) = between {
+        strict::check(network, &between, off)?;
     }
     Ok(reports)
 }

@@ -1,55 +1,56 @@
 //! Nodes that a graph quantises and that no kernel computes on integers.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use blocktensor::dispatch::Isa;
 
+use super::Pass;
+use super::integers::is_byte;
 use crate::error::{Error, Missing, Result};
 use crate::network::{Links, Network, Node, TensorId};
 
-/// Refuses a network in which nodes compute in f32 between `dequantize` and `quantize`: all that such a node reads was dequantised, and all
-/// that reads its results quantises them. A node of the graph that became several operators is looked at as a whole.
-pub(crate) fn check(network: &Network) -> Result<()> {
+/// The results of nodes that compute in f32 between `dequantize` and `quantize`: all that they are computed of was dequantised, and all that
+/// is computed of them is quantised.
+pub(super) fn between(network: &Network) -> HashSet<TensorId> {
     let (links, users) = (Links::of(network), users(network));
-    let between = |node: &Node| matches!(node.op.op(), "quantize" | "dequantize");
+    let converts = |node: &Node| matches!(node.op.op(), "quantize" | "dequantize");
     let count = network.nodes.len();
     let mut from = vec![false; count];
     for (i, node) in network.nodes.iter().enumerate() {
         let sources = node.inputs.iter().filter(|id| network.tensor(**id).constant().is_none());
         let mut producers = sources.map(|id| links.producer(*id)).peekable();
-        from[i] = !between(node)
+        from[i] = !converts(node)
             && producers.peek().is_some()
-            && producers.all(|at| {
-                at.is_some_and(|at| {
-                    let before = &network.nodes[at];
-                    before.op.op() == "dequantize" || from[at] && before.origin == node.origin
-                })
-            });
+            && producers.all(|at| at.is_some_and(|at| network.nodes[at].op.op() == "dequantize" || from[at]));
     }
-    let mut refused = vec![false; count];
+    let mut found = vec![false; count];
     for (i, node) in network.nodes.iter().enumerate().rev().filter(|(i, _)| from[*i]) {
         let mut readers = node.outputs.iter().flat_map(|id| users.get(id).into_iter().flatten()).peekable();
-        refused[i] = readers.peek().is_some()
-            && readers.all(|at| {
-                at.is_some_and(|at| {
-                    let after = &network.nodes[at];
-                    after.op.op() == "quantize" || refused[at] && after.origin == node.origin
-                })
-            });
+        found[i] = readers.peek().is_some()
+            && readers.all(|at| at.is_some_and(|at| network.nodes[at].op.op() == "quantize" || found[at]));
     }
-    let refused = (0..count).filter(|i| refused[*i]).map(|i| &network.nodes[i]);
+    (0..count).filter(|i| found[*i]).flat_map(|i| network.nodes[i].outputs.clone()).collect()
+}
+
+/// Refuses a network that still computes one of these results in f32, after the passes. `off` are passes that are switched off.
+pub(super) fn check(network: &Network, between: &HashSet<TensorId>, off: &BTreeSet<Pass>) -> Result<()> {
     let mut nodes: Vec<Missing> = Vec::new();
-    for Node { origin, .. } in refused {
+    // A convolution of integers may have taken it as a post-op.
+    let reads_integers = |node: &Node| node.inputs.iter().any(|id| is_byte(network.tensor(*id).dtype));
+    let is_left = |node: &&Node| node.outputs.iter().any(|id| between.contains(id)) && !reads_integers(node);
+    let remain = network.nodes.iter().filter(is_left);
+    for Node { origin, .. } in remain {
         if nodes.iter().all(|known| known.node != origin.node) {
-            let reason = match Isa::Avx512Vnni.is_here() {
-                true => "no kernel computes it on integers",
-                false => "this machine computes with integers only where it has AVX-512 and VNNI",
+            let reason = match (off.contains(&Pass::UseIntegers), Isa::Avx512Vnni.is_here()) {
+                (true, _) => format!("the pass `{}` is switched off", Pass::UseIntegers.name()),
+                (_, true) => "no kernel computes it on integers".into(),
+                (_, false) => "this machine computes with integers only where it has AVX-512 and VNNI".into(),
             };
             nodes.push(Missing {
                 node: origin.node.clone(),
                 op: origin.op.clone(),
                 attributes: String::new(),
-                reason: reason.into(),
+                reason,
             });
         }
     }

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use blocktensor::ops::{Activation, PostOp, PostOps};
 use blocktensor::{BoundOp, DType, MemoryFormat, Operand, StridedTensor, Tensor, TensorRef};
 
-use super::integers::{integers_of, is_byte, pair_of};
+use super::integers::{is_byte, pair_of};
 use crate::error::Result;
-use crate::network::{Links, Network, Node, TensorId, facts};
+use crate::network::{Network, Node, TensorId, facts};
 
 /// A tensor with fewer elements is not worth a table: post-ops of what computes it do as well.
 const LEAST_ELEMENTS: usize = 2048;
@@ -21,14 +21,23 @@ struct Function {
     is_costly: bool,
 }
 
+/// Which functions become tables.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted {
+    /// Those that post-ops would compute as fast, too: of what no convolution took.
+    pub cheap: bool,
+    /// Those of few elements, too.
+    pub small: bool,
+}
+
 /// Chains of element-wise functions from integers of 8 bits to such integers become one `lookup`. Returns how many.
-pub(super) fn run(network: &mut Network) -> Result<usize> {
+pub(super) fn run(network: &mut Network, wanted: Wanted) -> Result<usize> {
     let mut functions: HashMap<TensorId, Function> = HashMap::new();
     let mut changes = 0;
     for i in 0..network.nodes.len() {
-        let Some(function) = function_of(network, &network.nodes[i], &functions)? else { continue };
+        let Some(function) = function_of(network, &network.nodes[i], &functions, wanted)? else { continue };
         let result = network.nodes[i].outputs[0];
-        if function.is_costly && network.nodes[i].op.op() == "quantize" {
+        if (function.is_costly || wanted.cheap) && network.nodes[i].op.op() == "quantize" {
             let values = network.add_constant(function.values.clone());
             network.nodes[i].rewrite("lookup", &[("x", function.of), ("values", values)], &[])?;
             changes += 1;
@@ -38,40 +47,12 @@ pub(super) fn run(network: &mut Network) -> Result<usize> {
     Ok(changes)
 }
 
-/// Integers that are dequantised, and quantised with another scale, become one `lookup`. Returns how many.
-pub(super) fn requantize(network: &mut Network) -> Result<usize> {
-    let links = Links::of(network);
-    let mut changes = 0;
-    for i in 0..network.nodes.len() {
-        let node = &network.nodes[i];
-        let x = node.inputs.first().copied();
-        let Some((of, _)) = x.and_then(|x| integers_of(network, x, &links)) else { continue };
-        let is_large = network.tensor(of).dims().iter().product::<usize>() >= LEAST_ELEMENTS;
-        if pair_of(network, node, "quantize").is_none() || !is_large {
-            continue;
-        }
-        let Some(before) = x.and_then(|x| links.node(network, x)) else { continue };
-        let mut values = integers(network.tensor(of).dtype)?;
-        for node in [before, node] {
-            let constants = node.inputs[1..].iter().filter_map(|id| network.tensor(*id).constant());
-            let operands: Vec<TensorRef<'_>> =
-                std::iter::once(&values).chain(constants).map(Operand::tensor_ref).collect();
-            let made = node.op.run(&operands).map_err(|source| node.origin.error(source))?.swap_remove(0);
-            let Tensor::Strided(made) = made else { continue };
-            values = made;
-        }
-        let values = network.add_constant(values);
-        network.nodes[i].rewrite("lookup", &[("x", of), ("values", values)], &[])?;
-        changes += 1;
-    }
-    Ok(changes)
-}
-
 /// What a node computes, if each element is a function of one integer.
 fn function_of(
     network: &Network,
     node: &Node,
     functions: &HashMap<TensorId, Function>,
+    wanted: Wanted,
 ) -> Result<Option<Function>> {
     let (&[result], Some(&x)) = (&node.outputs[..], node.inputs.first()) else { return Ok(None) };
     let facts = facts(&*node.op);
@@ -86,7 +67,9 @@ fn function_of(
         None => return Ok(None),
     };
     let dims = network.tensor(of).dims();
-    if network.tensor(result).dims() != dims || dims.iter().product::<usize>() < LEAST_ELEMENTS {
+    if network.tensor(result).dims() != dims
+        || !wanted.small && dims.iter().product::<usize>() < LEAST_ELEMENTS
+    {
         return Ok(None);
     }
     let mut is_costly = !dequantizes && !limits(node) && pair_of(network, node, "quantize").is_none();

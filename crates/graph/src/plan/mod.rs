@@ -217,10 +217,7 @@ impl Graph {
         let mut network = self.expanded(&options.sizes, &options.stop, options.keep_constants)?;
         let written = options.keep_constants.then(|| network.clone());
         network.folds = None;
-        let reports = passes::run(&mut network, &options.off, &options.stop)?;
-        if options.strict {
-            passes::check_strict(&network)?;
-        }
+        let reports = passes::run(&mut network, &options.off, options.strict, &options.stop)?;
         if options.precision == Precision::Bf16 {
             precision::run(&mut network, &targets_of(options.layouts), &options.stop)?;
         }

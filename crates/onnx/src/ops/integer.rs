@@ -27,7 +27,7 @@ fn conv_integer(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_
         cx.op(op, &[("x", x), ("weights", w)], &params)
     };
     let one = [&[1], &x.dims()[1..]].concat();
-    Ok(vec![product(x, x_zero, (w, w_zero), &one, &sums, cx)?])
+    Ok(vec![product(x, x_zero, (w, w_zero), &one, &sums, cx)?.with_integers(Integer::I32)])
 }
 
 fn matmul_integer(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
@@ -71,7 +71,7 @@ fn matmul_integer(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>
     let mut dims: Vec<usize> = leading.iter().skip(rows.len().saturating_sub(1)).copied().collect();
     dims.extend(rows);
     dims.extend(columns);
-    Ok(vec![cx.reshape(&y, &dims)?])
+    Ok(vec![cx.reshape(&y, &dims)?.with_integers(Integer::I32)])
 }
 
 /// The zero point of weights, one or one for each output channel, as it is broadcast against results of this rank.

@@ -71,7 +71,7 @@ pub(in crate::plan) fn graph(random: &mut Random, nodes: usize) -> Graph {
 
 fn network(graph: &Graph) -> Network {
     let mut network = graph.with_sizes(&Sizes::new()).unwrap();
-    crate::passes::run(&mut network, &Default::default(), &Default::default()).unwrap();
+    crate::passes::run(&mut network, &Default::default(), false, &Default::default()).unwrap();
     network
 }
 

@@ -157,10 +157,15 @@ class Owned(Kept):
             yield variables
 
     def receive(self, variables: Mapping[Any, Any], gradients: Gradients) -> None:
-        for name, variable in variables.items():
+        for name, variable in variables.items() if variables and self.is_asked() else ():
             made, before = gradients.get(variable), self._gradients.get(name)
             if made is not None:
                 self._gradients[name] = made if before is None else _native.call("add", None, before, made)
+
+    def is_asked(self) -> bool:
+        """Whether the `backward` that runs is to reach the weights: `torch.autograd.grad(loss, x)` and `inputs=[x]` are not."""
+        node = torch.autograd.graph.get_gradient_edge(self._anchor).node
+        return bool(torch._C._will_engine_execute_node(node))  # type: ignore[attr-defined]
 
     def zero_grad(self, set_to_none: bool) -> None:
         if set_to_none:
@@ -168,10 +173,11 @@ class Owned(Kept):
         else:
             self._gradients = {name: _native.call("mul_scalar", None, t, 0.0) for name, t in self._gradients.items()}
 
-    def check_parameters(self) -> None:
-        text = "op `parameters`: the weights of this module are packed, and no tensors of PyTorch"
+    def check_walk(self, op: str) -> None:
+        """Refuses code that walks over modules and parameters: it would find nothing, and change nothing."""
+        text = f"op `{op}`: the weights of this module are packed, and no tensors of PyTorch"
         remedy = 'pass `train` an optimizer, call `state_dict()` or `gradients()` for copies, or train with `weights="torch"`'
-        raise error(UnsupportedOp, text, remedy, op="parameters")
+        raise error(UnsupportedOp, text, remedy, op=op)
 
     def clip_grad_norm_(self, max_norm: float) -> float:
         # Reductions take activations: the norm is that of plain copies.
@@ -269,7 +275,7 @@ class Parameters(Kept):
     def zero_grad(self, set_to_none: bool) -> None:
         self.module.zero_grad(set_to_none)
 
-    def check_parameters(self) -> None:
+    def check_walk(self, op: str) -> None:
         """They are PyTorch's."""
 
     def clip_grad_norm_(self, max_norm: float) -> float:

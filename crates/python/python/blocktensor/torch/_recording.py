@@ -54,6 +54,11 @@ class Recording:
         if ACTIVE.recording is not None:
             text = "a trained module in the forward of another one: each has a tape of its own"
             raise error(UnsupportedOp, text, "train the outer module alone, or call one after the other", op="train")
+        places = [
+            (f"{path}.{name}" if path else name, module._buffers, name, x)
+            for path, module in self.module.named_modules()
+            for name, x in module._buffers.items()
+        ]
         # Buffers that a forward writes into: statistics, and what modules count.
         kept = [(x, x.detach().clone()) for x in self.module.buffers() if x.ndim <= 1]
         ACTIVE.recording = self
@@ -61,10 +66,16 @@ class Recording:
             yield
             if self.missing:
                 raise self._told()
+            _check_assigned(places)
             if not keeps:
-                _put_back(kept)
+                _put_back(kept, places)
         except BaseException as e:
-            _put_back(kept)
+            _put_back(kept, places)
+            if isinstance(e, TypeError) and RecordedTensor.__name__ in str(e):
+                # PyTorch's own code met one, such as `buffer.data = y`.
+                text = f"op `train`: PyTorch took a value of the forward for a tensor of its own: {first_line(str(e))}"
+                remedy = "write it in calls of PyTorch's functions, or return the value from `forward`"
+                raise error(UnsupportedOp, text, remedy, op="train") from e
             if self.missing and isinstance(e, Exception) and not getattr(e, "missing", None):
                 # The model's code met zeros in place of results.
                 if isinstance(e, UnsupportedOp):
@@ -268,10 +279,24 @@ def _is_blocked(x: Any) -> bool:
     return isinstance(x, Tensor) and x.is_blocked
 
 
-def _put_back(kept: list[tuple[torch.Tensor, torch.Tensor]]) -> None:
+#: A buffer: its path, its module's own dictionary, its name there, and what it is.
+_Place = tuple[str, dict[str, Any], str, Any]
+
+
+def _check_assigned(places: list[_Place]) -> None:
+    """Refuses a forward that puts a value of its own into the place of a buffer: it would be of no use, and could not be saved."""
+    assigned = [path for path, place, name, _ in places if isinstance(place.get(name), RecordedTensor)]
+    if assigned:
+        text = f"op `train`: the forward assigns a value to the buffer `{assigned[0]}`, and values are of use in their forward alone"
+        raise error(UnsupportedOp, text, f"return it from `forward`, and assign `{assigned[0].split('.')[-1]}` outside of it", op="train")
+
+
+def _put_back(kept: list[tuple[torch.Tensor, torch.Tensor]], places: list[_Place]) -> None:
+    for _, place, name, before in places:
+        place[name] = before
     with torch.no_grad():
-        for place, before in kept:
-            place.copy_(before)
+        for x, before in kept:
+            x.copy_(before)
 
 
 def _mapped(function: Callable[[Any], Any], given: Any) -> list[Any]:

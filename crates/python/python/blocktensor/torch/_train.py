@@ -1,7 +1,9 @@
 """Modules that are trained: PyTorch sees inputs, outputs and their gradients, the tape of `blocktensor.grad` the rest."""
 
+import sys
 import threading
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Generator
 from typing import Any
 
 import torch
@@ -23,6 +25,9 @@ from ._recording import Recording
 from ._told import error, told_text
 from ._unwrap import unwrapped
 from ._weights import native_block
+
+#: The modules there are: an optimiser keeps its state by the names of one module's weights.
+_MODULES: "weakref.WeakSet[TrainedModule]" = weakref.WeakSet()
 
 _LAYOUTS = ("blocked", "nhwc")
 _WEIGHTS = ("blocktensor", "torch")
@@ -48,9 +53,8 @@ def train(
         if given not in known:
             text = f"op `train`: argument `{name}`: got {given!r}, but it is one of {', '.join(map(repr, known))}"
             raise error(InvalidArgument, text, "pass one of them", op="train")
-    if optimizer is not None and not isinstance(optimizer, (SGD, AdamW)):
-        text = f"op `train`: argument `optimizer`: got {type(optimizer).__name__}, but it is a `blocktensor.grad.SGD` or `AdamW`"
-        raise error(InvalidArgument, text, 'pass one, or `weights="torch"` for an optimiser of PyTorch', op="train")
+    if optimizer is not None:
+        _check_optimizer("train", optimizer, None)
     if optimizer is not None and weights == "torch":
         text = 'op `train`: argument `optimizer`: got one beside `weights="torch"`, but weights of PyTorch are moved by its optimisers'
         raise error(InvalidArgument, text, "leave it out, and pass `net.parameters()` to one of `torch.optim`", op="train")
@@ -59,6 +63,27 @@ def train(
         # Found by a reorder, once in a process: not in a forward that may have none.
         native_block()
     return TrainedModule(Owned(model, layout) if weights == "blocktensor" else Parameters(model, layout), optimizer, layout)
+
+
+def _asked_by_dynamo() -> bool:
+    """Whether `torch.compile` looks at the buffers of a module that its code meets, before it finds that the module is not compiled."""
+    frame: Any = sys._getframe(2)
+    for _ in range(6):
+        if frame is None or str(frame.f_globals.get("__name__")).startswith("torch._dynamo."):
+            return frame is not None
+        frame = frame.f_back
+    return False
+
+
+def _check_optimizer(op: str, optimizer: Any, owner: "TrainedModule | None") -> None:
+    """Refuses what is no optimiser of this package, and one of another module: its state is by the names of weights."""
+    text = f"op `{op}`: argument `optimizer`: got"
+    if not isinstance(optimizer, (SGD, AdamW)):
+        what = f"{text} {type(optimizer).__name__}, but it is a `blocktensor.grad.SGD` or `AdamW`"
+        raise error(InvalidArgument, what, 'pass one, or `weights="torch"` for an optimiser of PyTorch', op=op)
+    if any(other is not owner and other.optimizer is optimizer for other in list(_MODULES)):
+        what = f"{text} that of another trained module, but its velocities or means are of one module's weights"
+        raise error(InvalidArgument, what, "make one for each module", op=op)
 
 
 class TrainedModule(OfOnePlan):
@@ -82,6 +107,7 @@ class TrainedModule(OfOnePlan):
         own["reorders"] = []
         own.update(kept.dictionaries())
         self.training = kept.module.training
+        _MODULES.add(self)
 
     # What PyTorch's modules have.
 
@@ -98,10 +124,25 @@ class TrainedModule(OfOnePlan):
         """Forgets the gradients, which `backward` adds to."""
         self.kept.zero_grad(set_to_none)
 
-    def named_parameters(self, *args: Any, **named: Any) -> Iterator[tuple[str, torch.nn.Parameter]]:
+    def named_parameters(self, *args: Any, **named: Any) -> Generator[tuple[str, torch.nn.Parameter]]:
         """Those of `weights="torch"`. Packed weights are no tensors of PyTorch."""
-        self.kept.check_parameters()
+        self.kept.check_walk("parameters")
         yield from super().named_parameters(*args, **named)
+
+    def named_modules(self, *args: Any, **named: Any) -> Generator[tuple[str, torch.nn.Module]]:
+        """Those of `weights="torch"`. Code that walks a model would not find packed weights, nor reach the modules that are trained."""
+        if not _asked_by_dynamo():
+            self.kept.check_walk("named_modules")
+        yield from super().named_modules(*args, **named)
+
+    def named_children(self) -> Generator[tuple[str, torch.nn.Module]]:
+        self.kept.check_walk("named_children")
+        yield from super().named_children()
+
+    def apply(self, fn: Any) -> "TrainedModule":
+        self.kept.check_walk("apply")
+        super().apply(fn)
+        return self
 
     def clip_grad_norm_(self, max_norm: float) -> float:
         """Scales the gradients of all weights to this 2-norm at most, as `torch.nn.utils.clip_grad_norm_`. Returns the norm before."""
@@ -133,6 +174,8 @@ class TrainedModule(OfOnePlan):
 
     def step(self) -> None:
         """Moves the weights by the optimiser. The gradients stay until `zero_grad`, as in PyTorch."""
+        if self.optimizer is not None:
+            _check_optimizer("step", self.optimizer, self)
         self.kept.step(self.optimizer)
 
     def gradients(self) -> dict[str, torch.Tensor | None]:
@@ -145,7 +188,7 @@ class TrainedModule(OfOnePlan):
         It runs the model's forward once and keeps nothing: statistics and PyTorch's generator of random numbers are as before.
         """
         with torch.random.fork_rng(devices=[]), torch.enable_grad():
-            self._locked(args, named, keeps=False)
+            _unrecorded(self, args, named, False)
 
     def forward(self, *args: Any, **named: Any) -> Any:
         """Runs the model. Where PyTorch records gradients, the results require one."""
@@ -153,9 +196,9 @@ class TrainedModule(OfOnePlan):
             check_compiled()
         if torch._C._is_tracing() or torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.PROXY) is not None:
             check_traced()
-        return self._locked(args, named)
+        return _unrecorded(self, args, named, True)
 
-    def _locked(self, args: Any, named: Any, keeps: bool = True) -> Any:
+    def _locked(self, args: Any, named: Any, keeps: bool) -> Any:
         if not self._lock.acquire(blocking=False):
             text = "op `train`: the module runs on another thread, or inside of its own forward"
             raise error(InvalidArgument, text, "make one for each thread", op="train")
@@ -189,6 +232,14 @@ class TrainedModule(OfOnePlan):
         self.__dict__["reorders"] = recording.reorders
         results = run.attached(told, results)
         return pytree.tree_unflatten(results, spec)
+
+
+def _locked(module: TrainedModule, args: Any, named: Any, keeps: bool) -> Any:
+    return module._locked(args, named, keeps)
+
+
+#: Outside of its graphs, `torch.compile` would record the frames of this package one by one.
+_unrecorded: Callable[..., Any] = torch.compiler.disable(_locked)
 
 
 class _Run:
