@@ -20,8 +20,7 @@ const MOST_PRODUCTS: usize = (i32::MAX as usize - LARGEST_BIAS as usize) / (255 
 
 /// Returns how many nodes changed. With `is_strict`, also where f32 would be as fast.
 pub(super) fn run(network: &mut Network, is_strict: bool) -> Result<usize> {
-    // Elsewhere f32 is the faster one.
-    let computes = Isa::Avx512Vnni.is_here();
+    let computes = computes();
     let mut changes = if computes { layers::as_convolutions(network)? } else { 0 };
     changes += move_dequantize(network)?;
     changes += joins::run(network)?;
@@ -35,6 +34,11 @@ pub(super) fn run(network: &mut Network, is_strict: bool) -> Result<usize> {
         changes += usize::from(convolution(&network.nodes[i]) && use_integers(network, i, &links)?);
     }
     Ok(changes)
+}
+
+/// Whether this machine computes with integers in plans. Elsewhere f32 is the faster one.
+pub(super) fn computes() -> bool {
+    Isa::Avx512Vnni.is_here()
 }
 
 /// Max pools and views of numbers that were dequantised run on the integers, before that; and integers that are dequantised and

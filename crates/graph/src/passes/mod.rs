@@ -143,7 +143,8 @@ pub(crate) fn run(
             // What is left of sums that no convolution took.
             Pass::FusePostOps if !off.contains(&Pass::UseIntegers) => {
                 let fused = post_ops::run(network)? + quantized::combine(network)?;
-                fused + tables::run(network, tables::Wanted { cheap: true, small: is_strict })?
+                let wanted = tables::Wanted { cheap: true, small: is_strict };
+                fused + if integers::computes() { tables::run(network, wanted)? } else { 0 }
             }
             Pass::FusePostOps => post_ops::run(network)?,
             Pass::NestConcatenations => concatenations::run(network)?,
