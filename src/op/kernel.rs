@@ -67,6 +67,18 @@ pub enum Reads {
     Nothing,
 }
 
+impl Reads {
+    /// Whether it reads the operands.
+    pub(crate) const fn operands(self) -> bool {
+        matches!(self, Reads::Everything | Reads::Operands)
+    }
+
+    /// Whether it reads the results.
+    pub(crate) const fn results(self) -> bool {
+        matches!(self, Reads::Everything | Reads::Results)
+    }
+}
+
 /// An op's code for one key.
 #[derive(Clone, Copy)]
 pub struct Kernel {
@@ -217,11 +229,16 @@ impl Kernel {
 
     /// A list of this kernel and its gradient, for both strided and blocked tensors.
     pub(crate) const fn on_both_with(self, gradient: &'static GradientFn) -> [Implementation; 4] {
-        self.on_both_beside(Kernel::gradient(gradient))
+        self.on_both_reading(Reads::Everything, gradient)
     }
 
-    /// A list of this kernel and a gradient, for both strided and blocked tensors.
-    pub(crate) const fn on_both_beside(self, gradient: Kernel) -> [Implementation; 4] {
+    /// The same, of a gradient that reads no more than this.
+    pub(crate) const fn on_both_reading(
+        self,
+        reads: Reads,
+        gradient: &'static GradientFn,
+    ) -> [Implementation; 4] {
+        let gradient = Kernel::gradient(gradient).reading(reads);
         let [strided, blocked] = self.on_both();
         [strided, blocked, (DispatchKey::STRIDED, gradient), (DispatchKey::BLOCKED, gradient)]
     }

@@ -47,8 +47,8 @@ impl BoundOp {
             };
             tensors.iter().map(of).collect()
         };
-        let operands = kept(inputs, matches!(reads, Reads::Everything | Reads::Operands));
-        let results = kept(results, matches!(reads, Reads::Everything | Reads::Results));
+        let operands = kept(inputs, reads.operands());
+        let results = kept(results, reads.results());
         Ok(Kept { op: self.clone(), reads, operands, results })
     }
 }
@@ -61,12 +61,12 @@ impl Kept {
 
     /// The operands, if the gradient reads them.
     pub fn operands(&self) -> Option<&[Tensor]> {
-        matches!(self.reads, Reads::Everything | Reads::Operands).then_some(&self.operands)
+        self.reads.operands().then_some(&self.operands)
     }
 
     /// The results, if the gradient reads them.
     pub fn results(&self) -> Option<&[Tensor]> {
-        matches!(self.reads, Reads::Everything | Reads::Results).then_some(&self.results)
+        self.reads.results().then_some(&self.results)
     }
 
     /// As [`BoundOp::backward`] of this call.

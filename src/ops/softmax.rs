@@ -35,13 +35,13 @@ static SOFTMAX: Op = Op::new(&Schema::new("softmax", ARGS).dst_like_x()).with(
     &Kernel::rust(&run::<false>)
         .with_dtypes(OF_ONE)
         .needing_dense()
-        .on_both_beside(Kernel::gradient(&gradient).reading(Reads::Results)),
+        .on_both_reading(Reads::Results, &gradient),
 );
 static LOG_SOFTMAX: Op = Op::new(&Schema::new("log_softmax", ARGS).dst_like_x()).with(
     &Kernel::rust(&run::<true>)
         .with_dtypes(OF_ONE)
         .needing_dense()
-        .on_both_beside(Kernel::gradient(&log_gradient).reading(Reads::Results)),
+        .on_both_reading(Reads::Results, &log_gradient),
 );
 
 pub(super) const OPS: &[&Op] = &[&SOFTMAX, &LOG_SOFTMAX];

@@ -193,8 +193,8 @@ impl Tape {
     /// Runs an operator and records it. One that no variable reaches is not recorded.
     ///
     /// # Errors
-    /// `UnsupportedOp` or `UnsupportedDType` before it runs if a variable reaches it and it has no gradient for the key or the dtypes of its
-    /// operands; `InvalidArgument` for a value that depends on a variable where the op has no gradient by the operand; `InvalidArgument` for a value of another tape; the operator's own errors.
+    /// Before it runs, if a variable reaches it: `UnsupportedOp` if it has no gradient for the key of its operands, `UnsupportedDType` if it
+    /// has none for their dtypes. `InvalidArgument` for a value that depends on a variable where the op has no gradient by the operand; `InvalidArgument` for a value of another tape; the operator's own errors.
     #[track_caller]
     pub fn call_all(&mut self, op: &BoundOp, inputs: &[&Var]) -> Result<Vec<Var>> {
         if inputs.iter().any(|var| var.tape != self.number) {

@@ -66,10 +66,7 @@ const TENSORS: &[ArgSpec] = &[
 ];
 const ARGS: &[ArgSpec] = &with_params::<6>(TENSORS, BatchNormOptions::SPECS);
 static BATCH_NORM: Op = Op::new(&Schema::new("batch_norm", ARGS).dst_like_x()).with(
-    &Kernel::rust(&run)
-        .with_dtypes(OF_ONE)
-        .needing_dense()
-        .on_both_beside(Kernel::gradient(&gradient).reading(Reads::Operands)),
+    &Kernel::rust(&run).with_dtypes(OF_ONE).needing_dense().on_both_reading(Reads::Operands, &gradient),
 );
 
 pub(crate) const OPS: &[&Op] = &[&BATCH_NORM];

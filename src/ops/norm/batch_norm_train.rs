@@ -90,10 +90,7 @@ static SCHEMA: Schema = Schema::new("batch_norm_train", ARGS)
     // In PyTorch they are buffers, which require no gradient.
     .with_constants(&["running_mean", "running_var", "new_running_mean", "new_running_var"]);
 static BATCH_NORM_TRAIN: Op = Op::new(&SCHEMA).with(
-    &Kernel::rust(&run)
-        .with_dtypes(OF_ONE)
-        .needing_dense()
-        .on_both_beside(Kernel::gradient(&gradient).reading(Reads::Operands)),
+    &Kernel::rust(&run).with_dtypes(OF_ONE).needing_dense().on_both_reading(Reads::Operands, &gradient),
 );
 
 pub(crate) const OPS: &[&Op] = &[&BATCH_NORM_TRAIN];

@@ -66,13 +66,13 @@ static GROUP_NORM: Op = Op::new(&Schema::new("group_norm", GROUP_NORM_ARGS).dst_
     &Kernel::rust(&run_group_norm)
         .with_dtypes(OF_ONE)
         .needing_dense()
-        .on_both_beside(Kernel::gradient(&group_norm_gradient).reading(Reads::Operands)),
+        .on_both_reading(Reads::Operands, &group_norm_gradient),
 );
 static INSTANCE_NORM: Op = Op::new(&Schema::new("instance_norm", INSTANCE_NORM_ARGS).dst_like_x()).with(
     &Kernel::rust(&run_instance_norm)
         .with_dtypes(OF_ONE)
         .needing_dense()
-        .on_both_beside(Kernel::gradient(&instance_norm_gradient).reading(Reads::Operands)),
+        .on_both_reading(Reads::Operands, &instance_norm_gradient),
 );
 
 pub(crate) const OPS: &[&Op] = &[&GROUP_NORM, &INSTANCE_NORM];

@@ -40,7 +40,7 @@ static LAYER_NORM: Op = Op::new(&SCHEMA).with(
     &Kernel::rust(&run)
         .with_dtypes(OF_ONE)
         .needing_dense()
-        .on_both_beside(Kernel::gradient(&layer_norm_gradient::gradient).reading(Reads::Operands)),
+        .on_both_reading(Reads::Operands, &layer_norm_gradient::gradient),
 );
 
 pub(crate) const OPS: &[&Op] = &[&LAYER_NORM];

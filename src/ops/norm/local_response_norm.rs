@@ -49,10 +49,7 @@ const ARGS: &[ArgSpec] = &with_params::<5>(
     LocalResponseNorm::SPECS,
 );
 static LOCAL_RESPONSE_NORM: Op = Op::new(&Schema::new("local_response_norm", ARGS).dst_like_x()).with(
-    &Kernel::rust(&run)
-        .with_dtypes(OF_ONE)
-        .needing_dense()
-        .on_both_beside(Kernel::gradient(&gradient).reading(Reads::Operands)),
+    &Kernel::rust(&run).with_dtypes(OF_ONE).needing_dense().on_both_reading(Reads::Operands, &gradient),
 );
 
 pub(crate) const OPS: &[&Op] = &[&LOCAL_RESPONSE_NORM];

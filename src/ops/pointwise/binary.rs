@@ -159,7 +159,7 @@ static WHERE: Op = Op::new(
 .with(
     &Kernel::rust(&pointwise::run_where)
         .with_dtypes(OF_WHERE)
-        .on_both_beside(Kernel::gradient(&pointwise::gradient::of_where).reading(Reads::Operands)),
+        .on_both_reading(Reads::Operands, &pointwise::gradient::of_where),
 );
 
 static ADD_CHANNEL: Op =
@@ -181,7 +181,7 @@ static MUL_CHANNEL: Op = Op::new(
 .with(
     &Kernel::rust(&run_mul_channel)
         .with_dtypes(OF_ONE)
-        .on_both_beside(Kernel::gradient(&mul_channel_gradient).reading(Reads::Operands)),
+        .on_both_reading(Reads::Operands, &mul_channel_gradient),
 );
 
 params! {
@@ -195,11 +195,7 @@ params! {
 const AXPBY_ARGS: &[ArgSpec] = &with_params::<4>(&[data("a").f32(), data("b").f32()], Axpby::SPECS);
 static AXPBY: Op =
     Op::new(&Schema::new("axpby", AXPBY_ARGS).with_outputs(&[pointwise::output::<f32>("a")]).elementwise())
-        .with(
-            &Kernel::rust(&run_axpby)
-                .with_dtypes(OF_TWO)
-                .on_both_beside(Kernel::gradient(&axpby_gradient).reading(Reads::Nothing)),
-        );
+        .with(&Kernel::rust(&run_axpby).with_dtypes(OF_TWO).on_both_reading(Reads::Nothing, &axpby_gradient));
 
 /// `alpha * a + beta * b` in one pass, each product rounded before the sum: `axpby` of BLAS. With `alpha` 1 it is `torch.add` with
 /// `alpha=beta`.

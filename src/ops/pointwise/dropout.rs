@@ -29,19 +29,13 @@ params! {
 }
 
 const ARGS: &[ArgSpec] = &with_params::<4>(&[data("x").f32()], Dropout::SPECS);
-static DROPOUT: Op = Op::new(&Schema::new("dropout", ARGS).dst_like_x().elementwise().drawing()).with(
-    &Kernel::rust(&run)
-        .on_both_beside(Kernel::gradient(&|call| gradient(call, &DROPOUT)).reading(Reads::Nothing)),
-);
+static DROPOUT: Op = Op::new(&Schema::new("dropout", ARGS).dst_like_x().elementwise().drawing())
+    .with(&Kernel::rust(&run).on_both_reading(Reads::Nothing, &|call| gradient(call, &DROPOUT)));
 const CHANNEL_RANKS: Ranks = Ranks::at_least(2, "it is [N, C, ...]", "use `dropout`, or add dimensions");
 const FEATURE_ARGS: &[ArgSpec] =
     &with_params::<4>(&[data("x").f32().with_ranks(CHANNEL_RANKS)], Dropout::SPECS);
 static FEATURE_DROPOUT: Op = Op::new(&Schema::new("feature_dropout", FEATURE_ARGS).dst_like_x().drawing())
-    .with(
-        &Kernel::rust(&run).on_both_beside(
-            Kernel::gradient(&|call| gradient(call, &FEATURE_DROPOUT)).reading(Reads::Nothing),
-        ),
-    );
+    .with(&Kernel::rust(&run).on_both_reading(Reads::Nothing, &|call| gradient(call, &FEATURE_DROPOUT)));
 
 pub(crate) const OPS: &[&Op] = &[&DROPOUT, &FEATURE_DROPOUT];
 

@@ -422,7 +422,7 @@ macro_rules! with_gradient {
         $kernel.on_both()
     };
     ($kernel:expr, $reads:ident $g:block) => {
-        $kernel.on_both_beside(Kernel::gradient(&gradient).reading(crate::op::kernel::Reads::$reads))
+        $kernel.on_both_reading(crate::op::kernel::Reads::$reads, &gradient)
     };
 }
 

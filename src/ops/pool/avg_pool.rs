@@ -53,19 +53,19 @@ static AVG_POOL1D: Op = Op::new(&Schema::new("avg_pool1d", &ARGS[0]).dst_like_x(
     &Kernel::rust(&run_avg_pool::<1>)
         .with_dtypes(OF_ONE)
         .needing_dense()
-        .on_both_beside(Kernel::gradient(&gradient::<1>).reading(Reads::Operands)),
+        .on_both_reading(Reads::Operands, &gradient::<1>),
 );
 static AVG_POOL2D: Op = Op::new(&Schema::new("avg_pool2d", &ARGS[1]).dst_like_x()).with(
     &Kernel::rust(&run_avg_pool::<2>)
         .with_dtypes(OF_ONE)
         .needing_dense()
-        .on_both_beside(Kernel::gradient(&gradient::<2>).reading(Reads::Operands)),
+        .on_both_reading(Reads::Operands, &gradient::<2>),
 );
 static AVG_POOL3D: Op = Op::new(&Schema::new("avg_pool3d", &ARGS[2]).dst_like_x()).with(
     &Kernel::rust(&run_avg_pool::<3>)
         .with_dtypes(OF_ONE)
         .needing_dense()
-        .on_both_beside(Kernel::gradient(&gradient::<3>).reading(Reads::Operands)),
+        .on_both_reading(Reads::Operands, &gradient::<3>),
 );
 
 pub(crate) const OPS: &[&Op] = &[&AVG_POOL1D, &AVG_POOL2D, &AVG_POOL3D];

@@ -66,19 +66,19 @@ static MAX_POOL1D: Op = Op::new(&Schema::new("max_pool1d", &ARGS[0]).dst_like_x(
     &Kernel::rust(&run_max_pool::<1>)
         .with_dtypes(DTYPES)
         .needing_dense()
-        .on_both_beside(Kernel::gradient(&gradient::<1>).reading(Reads::Operands)),
+        .on_both_reading(Reads::Operands, &gradient::<1>),
 );
 static MAX_POOL2D: Op = Op::new(&Schema::new("max_pool2d", &ARGS[1]).dst_like_x()).with(
     &Kernel::rust(&run_max_pool::<2>)
         .with_dtypes(DTYPES)
         .needing_dense()
-        .on_both_beside(Kernel::gradient(&gradient::<2>).reading(Reads::Operands)),
+        .on_both_reading(Reads::Operands, &gradient::<2>),
 );
 static MAX_POOL3D: Op = Op::new(&Schema::new("max_pool3d", &ARGS[2]).dst_like_x()).with(
     &Kernel::rust(&run_max_pool::<3>)
         .with_dtypes(DTYPES)
         .needing_dense()
-        .on_both_beside(Kernel::gradient(&gradient::<3>).reading(Reads::Operands)),
+        .on_both_reading(Reads::Operands, &gradient::<3>),
 );
 
 pub(crate) const OPS: &[&Op] = &[&MAX_POOL1D, &MAX_POOL2D, &MAX_POOL3D];

@@ -40,17 +40,11 @@ params! {
 
 const DST: &[OutputSpec] = &[output_like("dst", "tensors")];
 const ARGS: &[ArgSpec] = &with_params::<2>(&[data_list("tensors").any_dtype()], Cat::SPECS);
-static CAT: Op = Op::new(&Schema::new("cat", ARGS).with_outputs(DST).concatenates("axis")).with(
-    &Kernel::rust(&run_cat)
-        .with_dtypes(EACH_DTYPE)
-        .on_both_beside(Kernel::gradient(&cat_gradient).reading(Reads::Nothing)),
-);
+static CAT: Op = Op::new(&Schema::new("cat", ARGS).with_outputs(DST).concatenates("axis"))
+    .with(&Kernel::rust(&run_cat).with_dtypes(EACH_DTYPE).on_both_reading(Reads::Nothing, &cat_gradient));
 const STACK_ARGS: &[ArgSpec] = &with_params::<2>(&[data_list("tensors").any_dtype()], Stack::SPECS);
-static STACK: Op = Op::new(&Schema::new("stack", STACK_ARGS).with_outputs(DST)).with(
-    &Kernel::rust(&run_stack)
-        .with_dtypes(EACH_DTYPE)
-        .on_both_beside(Kernel::gradient(&stack_gradient).reading(Reads::Nothing)),
-);
+static STACK: Op = Op::new(&Schema::new("stack", STACK_ARGS).with_outputs(DST))
+    .with(&Kernel::rust(&run_stack).with_dtypes(EACH_DTYPE).on_both_reading(Reads::Nothing, &stack_gradient));
 
 pub(crate) const OPS: &[&Op] = &[&CAT, &STACK];
 
