@@ -124,6 +124,7 @@ impl Op {
         check_count(&args, "diff_dst", diffs.len(), results.len(), "each result has a gradient or none")?;
         check_count(&args, "wanted", wanted.len(), operands.len(), "each tensor of the call has one")?;
         self.check_wanted(&args, wanted)?;
+        self.check_results(&args, results)?;
         for (i, (result, diff)) in results.iter().zip(diffs).enumerate() {
             let Some(diff) = diff else { continue };
             check_diff(&args, *result, *diff)?;
@@ -133,7 +134,6 @@ impl Op {
                 fail!(InvalidArgument, args.op(), "diff_dst", diff.describe(), rule, "pass none for it");
             }
         }
-        self.check_results(&args, results)?;
         if diffs.iter().all(Option::is_none) {
             let remedy = "leave the call out: its operands' gradients are zero";
             fail!(InvalidArgument, args.op(), "diff_dst", "nothing", "one result has a gradient", remedy);

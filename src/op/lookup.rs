@@ -224,7 +224,15 @@ fn wrong_dtype(args: &Args<'_>, at: usize, dtypes: &[DType], is_taken_alone: boo
     let complaint = |rule: String, remedy: Text| {
         Complaint::new(args.op(), spec.name, format!("{}{of_list}", t.describe()), rule, remedy)
     };
-    let convert = || dtypes.first().map_or("pass another tensor".into(), |d| convert(*d));
+    // A conversion would cut fractions off.
+    let quantises = t.dtype().is_float() && dtypes.iter().any(|d| d.byte_range().is_some());
+    let convert = || match dtypes.first() {
+        None => "pass another tensor".into(),
+        Some(_) if quantises && !dtypes.iter().any(|d| d.is_float()) => {
+            "make integers of it with `quantize`".into()
+        }
+        Some(to) => convert(*to),
+    };
     let of_kernels = || format!("the kernel for key `{}` takes {}", args.key(), names(dtypes));
     match spec.dtypes {
         DTypes::Fixed(list, rule) => {

@@ -190,7 +190,10 @@ fn sums_of_integers_refuse_what_they_do_not_take() {
         (ops::quantized_mul(&a, &numbers, [one, of(1.0, 3), one], DType::U8), "b_zero_point"),
         (ops::quantized_mul(&a, &a, [one, one, one], DType::F32), "pass `u8` or `s8`"),
         (ops::quantized_add(&a, &wide, [one, one, one], DType::U8), "takes u8, s8, f32"),
-        (ops::quantized_add(&numbers, &numbers, [one, one, one], DType::U8), "quantized_add"),
+        (
+            ops::quantized_add(&numbers, &numbers, [one, one, one], DType::U8),
+            "make integers of it with `quantize`",
+        ),
     ] {
         let error = made.unwrap_err().to_string();
         assert!(error.contains(part), "{part}: {error}");

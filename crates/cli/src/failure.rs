@@ -64,11 +64,22 @@ impl From<GraphError> for Failure {
                 format!("{} of the model's nodes cannot run: {}{others}; {remedy}", nodes.len(), named(nodes))
             }
             GraphError::InFloat { nodes, .. } => {
-                let others = if nodes.len() > SHOWN { " ..." } else { "" };
-                let count = counted(nodes.len(), "quantised node");
+                // All of them: no other command lists these.
+                let mut by_reason: Vec<(String, Vec<String>)> = Vec::new();
+                for node in nodes {
+                    let (reason, name) = (one_line(&node.reason), format!("`{}` ({})", node.node, node.op));
+                    match by_reason.iter_mut().find(|(known, _)| *known == reason) {
+                        Some((_, names)) => names.push(name),
+                        None => by_reason.push((reason, vec![name])),
+                    }
+                }
+                let listed =
+                    by_reason.iter().map(|(reason, names)| format!("{}: {reason}", names.join(", ")));
+                let listed: Vec<String> = listed.collect();
                 format!(
-                    "--strict: {count} would compute in f32: {}{others}; leave it out, or quantise less",
-                    named(nodes)
+                    "--strict: {} would compute in f32: {}; leave it out, or quantise less",
+                    counted(nodes.len(), "quantised node"),
+                    listed.join("; ")
                 )
             }
             other => one_line(&other.told(&CommandLine)),

@@ -161,14 +161,23 @@ fn packed(model: &Model, planning: &Planning) -> Result<Plan> {
         false if planning.keep_constants => Plan::load_with_constants(&file),
         false => Plan::load(&file),
     };
-    plan.map_err(|error| match error {
+    let plan = plan.map_err(|error| match error {
         Error::Engine(error) => misfit(error, planning.replan),
         Error::Invalid { got, .. } if planning.keep_constants => {
             let text = format!("the file has {got}; pass the ONNX file, or pack the model with --keep-plain");
             Failure::usage("--errors", text)
         }
         error => error.into(),
-    })
+    })?;
+    // Planning again keeps to the layouts for which the file was packed.
+    match planning.measuring() {
+        Some(option) if plan.layouts() != Layouts::Measured => {
+            let layouts = plan.layouts().name();
+            let text = format!("it is for measured layouts, and the file's are {layouts}; leave it out");
+            Err(Failure::usage(option, text))
+        }
+        _ => Ok(plan),
+    }
 }
 
 #[allow(unsafe_code)]

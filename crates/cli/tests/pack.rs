@@ -136,6 +136,23 @@ fn what_a_packed_plan_has_decided_is_not_asked_again() {
     run(&["pack", text(&relu), "-o", text(&nowhere)]).fails(2, &["--output", "folder"]);
 }
 
+#[test]
+fn planning_again_measures_nothing_where_the_layouts_are_fixed() {
+    let folder = tempfile::tempdir().unwrap();
+    let relu = unary(folder.path(), "Relu", &[1, 2, 3, 4]);
+    for (layout, is_fixed) in [("nhwc", true), ("measured", false)] {
+        let plan = folder.path().join(layout);
+        run(&["pack", text(&relu), "-o", text(&plan), "--layout", layout, "--keep-plain"]).succeeds();
+        for option in ["--offline", "--no-cache"] {
+            let said = run(&["run", text(&plan), "--random", "--replan", option]);
+            match is_fixed {
+                true => said.fails(2, &[option, "for measured layouts, and the file's are nhwc"]),
+                false => drop(said.succeeds()),
+            };
+        }
+    }
+}
+
 #[cfg(feature = "onednn")]
 #[test]
 fn a_plan_for_another_number_of_threads_is_refused_or_planned_again() {

@@ -2,9 +2,11 @@
 
 use std::process::Stdio;
 
-use rten_onnx::onnx::DataType;
+use rten_onnx::onnx::{DataType, GraphProto, NodeProto, TensorProto};
 
-use crate::support::{command, data, done, model, run, text, unary, write_i64s, write_npy};
+use crate::support::{
+    command, data, done, model, port, run, text, unary, write_i64s, write_model, write_npy,
+};
 
 #[test]
 fn wrong_usage_is_exit_code_2() {
@@ -211,4 +213,42 @@ fn offline_planning_measures_nothing() {
     let compared =
         run(&["bench", &model, "--size", "batch=1", "--compare-layouts", "--offline", "--runs", "1"]);
     assert!(compared.succeeds().out.contains("measured"));
+}
+
+/// Five quantised nodes of which none has a kernel on integers: the one line names all of them, and why once.
+#[test]
+fn strict_names_every_node() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = |op: &str, name: String, inputs: [&str; 2], output: String| NodeProto {
+        op_type: Some(op.to_string()),
+        name: Some(name),
+        input: inputs.iter().filter(|name| !name.is_empty()).map(ToString::to_string).collect(),
+        output: vec![output],
+        ..NodeProto::default()
+    };
+    let scale = TensorProto {
+        name: Some("s".to_string()),
+        data_type: Some(DataType::FLOAT),
+        float_data: vec![0.1],
+        ..TensorProto::default()
+    };
+    let mut nodes = vec![node("QuantizeLinear", "q".into(), ["x", "s"], "q0".into())];
+    for i in 0..5 {
+        let [q, d, y] = ["q", "d", "y"].map(|name| format!("{name}{i}"));
+        nodes.push(node("DequantizeLinear", format!("dq{i}"), [&q, "s"], d.clone()));
+        nodes.push(node("Softmax", format!("soft{i}"), [&d, ""], y.clone()));
+        nodes.push(node("QuantizeLinear", format!("q{i}"), [&y, "s"], format!("q{}", i + 1)));
+    }
+    let graph = GraphProto {
+        input: vec![port(&("x", DataType::FLOAT, &[1, 8, 4, 4]))],
+        output: vec![port(&("q5", DataType::UINT8, &[1, 8, 4, 4]))],
+        initializer: vec![scale],
+        node: nodes,
+        ..GraphProto::default()
+    };
+    let model = write_model(folder.path().join("soft.onnx"), graph);
+    let said = run(&["plan", text(&model), "--layout", "nchw", "--strict"]);
+    let named: Vec<String> = (0..5).map(|i| format!("`soft{i}` (Softmax)")).collect();
+    said.fails(1, &["--strict: 5 quantised nodes would compute in f32", &named.join(", "), "leave it out"]);
+    run(&["plan", text(&model), "--layout", "nchw"]).succeeds();
 }

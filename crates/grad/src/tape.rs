@@ -24,6 +24,11 @@ impl Var {
     pub fn tensor(&self) -> &Tensor {
         &self.tensor
     }
+
+    /// Whether it depends on a variable, so that gradients come back through it.
+    pub fn is_differentiable(&self) -> bool {
+        self.is_differentiable
+    }
 }
 
 /// What made a value of others.
@@ -99,15 +104,10 @@ pub fn check<T>(program: impl FnOnce(&mut Tape) -> Result<T>) -> Result<Vec<Erro
     Ok(tape.into_missing())
 }
 
-fn foreign(call: &'static str) -> Error {
+fn foreign(call: &'static str, argument: &'static str) -> Error {
     let (got, rule) = ("a value of another tape", "values belong to the tape that made them");
-    Error::InvalidArgument(Complaint::new(
-        call,
-        "var",
-        got,
-        rule,
-        "make it with `variable` or `constant` of this tape",
-    ))
+    let remedy = "make it with `variable` or `constant` of this tape";
+    Error::InvalidArgument(Complaint::new(call, argument, got, rule, remedy))
 }
 
 impl Tape {
@@ -197,8 +197,8 @@ impl Tape {
     /// has none for their dtypes. `InvalidArgument` for a value that depends on a variable where the op has no gradient by the operand; `InvalidArgument` for a value of another tape; the operator's own errors.
     #[track_caller]
     pub fn call_all(&mut self, op: &BoundOp, inputs: &[&Var]) -> Result<Vec<Var>> {
-        if inputs.iter().any(|var| var.tape != self.number) {
-            return Err(foreign("call"));
+        if let Some(i) = inputs.iter().position(|var| var.tape != self.number) {
+            return Err(foreign(op.op(), op.inputs().get(i).copied().unwrap_or("inputs")));
         }
         let tensors: Vec<TensorRef<'_>> = inputs.iter().map(|var| var.tensor.tensor_ref()).collect();
         let wanted: Vec<bool> = inputs.iter().map(|var| var.is_differentiable).collect();
@@ -283,7 +283,7 @@ impl Tape {
 
     fn reordered(&mut self, var: &Var, tensor: Tensor) -> Result<Var> {
         if var.tape != self.number {
-            return Err(foreign("reorder"));
+            return Err(foreign("reorder", "var"));
         }
         let result = self.value(tensor, var.is_differentiable);
         if var.is_differentiable {
@@ -347,7 +347,7 @@ impl Tape {
     /// elements; `ShapeMismatch`, `DTypeMismatch`, `KeyMismatch` and `LayoutMismatch` for a gradient that is not as its value.
     pub fn first_gradient(&self, from: &Var, diff: Option<Tensor>) -> Result<Tensor> {
         if from.tape != self.number {
-            return Err(foreign("backward"));
+            return Err(foreign("backward", "from"));
         }
         if !from.is_differentiable {
             let got = from.tensor.tensor_ref().describe();

@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyInt, PyList, PyString, PyTuple};
 
 use crate::errors::{Outcome, invalid, on_threads, released};
 use crate::exchange;
-use crate::name::{Name, shown};
+use crate::name::{self, shown};
 use crate::number::{self, Number};
 use crate::tape::Recorded;
 use crate::tensor::PyTensor;
@@ -71,7 +71,7 @@ fn value_with(
         },
         ArgKind::Float(_) => Value::Float(x.extract().map_err(|_| wrong())?),
         ArgKind::Bool(_) => Value::Bool(x.extract().map_err(|_| wrong())?),
-        _ => Value::Str(x.extract::<Name>().map_err(|_| wrong())?.of(op, name)?),
+        _ => Value::Str(name::of_text(x).ok_or_else(wrong)?.of(op, name)?),
     })
 }
 

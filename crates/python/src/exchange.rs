@@ -21,7 +21,7 @@ use pyo3::types::{PyBytes, PyCapsule, PyDict};
 use crate::errors::{Failure, Outcome, held, text_of};
 use crate::integers;
 use crate::kinds::{self, Kind};
-use crate::tape::PyVar;
+use crate::tape::{PyVar, check_leaves};
 use crate::tensor::{PyTensor, foreign_name};
 
 const VERSIONED: &CStr = c"dltensor_versioned";
@@ -476,7 +476,10 @@ pub(crate) unsafe fn fill_buffer(
     let (op, py) = ("buffer", slf.py());
     // SAFETY: the caller's promise. The protocol asks for null on an error.
     unsafe { (*view).obj = std::ptr::null_mut() };
-    let t = held(py, op, || slf.get().strided(op).cloned())?;
+    let t = held(py, op, || {
+        check_leaves(&slf, op)?;
+        slf.get().strided(op).cloned()
+    })?;
     let format = match t.dtype() {
         DType::F32 => c"f",
         DType::F16 => c"e",

@@ -8,7 +8,7 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use crate::call::{bound, registered, value};
 use crate::errors::{Outcome, held, invalid, on_threads, released};
 use crate::exchange;
-use crate::name::{Name, shown};
+use crate::name::{self, Name, shown};
 use crate::number::{self, Number};
 use crate::tensor::PyTensor;
 
@@ -27,9 +27,9 @@ fn tensors(op: &'static str, argument: &str, x: &Bound<'_, PyAny>) -> Outcome<Ve
 
 /// The names of `wanted`: one, or a sequence of them.
 fn names(op: &'static str, x: &Bound<'_, PyAny>) -> Outcome<Vec<String>> {
-    let of = |x: &Bound<'_, PyAny>| match x.extract::<Name>() {
-        Ok(name) if x.is_instance_of::<PyString>() => name.of(op, "wanted"),
-        _ => {
+    let of = |x: &Bound<'_, PyAny>| match name::of_text(x) {
+        Some(name) => name.of(op, "wanted"),
+        None => {
             let rule = "it is the name of a tensor of the op, or a sequence of names".to_string();
             Err(invalid(op, "wanted", shown(x), rule, "pass a name such as \"x\""))
         }

@@ -15,7 +15,7 @@ use crate::call::value;
 use crate::errors::{Outcome, check_threads, held, invalid, on_threads, released};
 use crate::exchange;
 use crate::name::{self, FilePath, Name, Names, Pairs, shown};
-use crate::number::{self, Named, Number};
+use crate::number::{self, Flag, Named, Number};
 use crate::plan::PyPlan;
 use crate::signals::Signals;
 
@@ -82,9 +82,9 @@ fn dims_of(op: &'static str, dims: &Bound<'_, PyAny>) -> Outcome<Vec<Dim>> {
     let mut made = Vec::new();
     for dim in dims.try_iter().map_err(|_| refused(dims))? {
         let dim = dim?;
-        made.push(match (dim.extract::<usize>(), dim.extract::<Name>()) {
+        made.push(match (dim.extract::<usize>(), name::of_text(&dim)) {
             (Ok(size), _) => Dim::Size(size),
-            (_, Ok(name)) => Dim::Named(name::checked(op, "shape", name.of(op, "shape")?)?),
+            (_, Some(name)) => Dim::Named(name::checked(op, "shape", name.of(op, "shape")?)?),
             _ => return Err(refused(&dim)),
         });
     }
@@ -188,7 +188,7 @@ impl PyModel {
             let mut given = Vec::new();
             let specs = dispatch::op(&op).map_or(&[][..], |op| op.schema().args);
             for (name, x) in params.iter() {
-                let name = name.extract::<Name>().map_err(|_| {
+                let name = name::of_text(&name).ok_or_else(|| {
                     let rule = "parameters have names".to_string();
                     invalid(here, "params", shown(&name), rule, "see `blocktensor.ops`")
                 })?;
@@ -282,8 +282,8 @@ impl PyModel {
     /// nodes that no kernel computes on integers. Ctrl-C ends it.
     #[pyo3(
         signature = (*, layouts = "measured".into(), sizes = None, threads = None, profiles = "kept".into(),
-            keep_constants = false, exact = false, weight_growth = 1.25.into(), reorders = None,
-            precision = "f32".into(), strict = false),
+            keep_constants = false.into(), exact = false.into(), weight_growth = 1.25.into(), reorders = None,
+            precision = "f32".into(), strict = false.into()),
         text_signature = "($self, *, layouts='measured', sizes=None, threads=None, profiles='kept', \
                           keep_constants=False, exact=False, weight_growth=1.25, reorders=None, precision='f32', \
                           strict=False)"
@@ -296,12 +296,12 @@ impl PyModel {
         sizes: Option<Named>,
         threads: Option<Number<usize>>,
         profiles: Name,
-        keep_constants: bool,
-        exact: bool,
+        keep_constants: Flag,
+        exact: Flag,
         weight_growth: Number<f64>,
         reorders: Option<Number<usize>>,
         precision: Name,
-        strict: bool,
+        strict: Flag,
     ) -> PyResult<PyPlan> {
         let (op, graph) = ("plan", self.graph());
         let checked = || {
@@ -312,9 +312,11 @@ impl PyModel {
                 return Err(invalid(op, "weight_growth", growth.to_string(), rule, "pass one such as 1.25"));
             }
             let reorders = number::maybe(op, "reorders", reorders)?;
-            Ok((options, sizes_of(op, sizes)?, growth, reorders))
+            let flags = [keep_constants.of(op, "keep_constants")?, exact.of(op, "exact")?, strict.of(op, "strict")?];
+            Ok((options, sizes_of(op, sizes)?, growth, reorders, flags))
         };
-        let ((options, threads), sizes, weight_growth, reorders) = checked().map_err(|e| e.raise(py))?;
+        let ((options, threads), sizes, weight_growth, reorders, [keep_constants, exact, strict]) =
+            checked().map_err(|e| e.raise(py))?;
         released(py, op, || {
             let signals = Signals::new();
             let options = options.sizes(sizes);

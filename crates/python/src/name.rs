@@ -6,16 +6,24 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use pyo3::conversion::FromPyObjectOwned;
-use pyo3::exceptions::PyUnicodeEncodeError;
+use pyo3::exceptions::{PyTypeError, PyUnicodeEncodeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
 use crate::errors::{Outcome, invalid};
 
-/// What an argument takes, made of a `str`, or the text of one that has no bytes. A function takes this in place of `T`, as it
-/// takes a [`Number`](crate::number::Number).
+/// What an argument takes, made of a `str`, or what another object is. A function takes this in place of `T`, as it takes a
+/// [`Number`](crate::number::Number).
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Encoded<T>(Result<T, String>);
+pub(crate) struct Encoded<T>(Result<T, Refused>);
+
+/// An object that is no name.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Refused {
+    got: String,
+    /// Whether it is a `str`, which has no bytes.
+    is_text: bool,
+}
 
 /// A name: UTF-8.
 pub(crate) type Name = Encoded<String>;
@@ -45,9 +53,10 @@ where
         match x.extract::<T>() {
             Ok(made) => Ok(Encoded(Ok(made))),
             Err(e) => {
-                let e: PyErr = e.into();
-                match e.is_instance_of::<PyUnicodeEncodeError>(x.py()) {
-                    true => Ok(Encoded(Err(shown(&x)))),
+                let (py, e): (_, PyErr) = (x.py(), e.into());
+                let is_text = e.is_instance_of::<PyUnicodeEncodeError>(py);
+                match is_text || e.is_instance_of::<PyTypeError>(py) {
+                    true => Ok(Encoded(Err(Refused { got: shown(&x), is_text }))),
                     false => Err(e),
                 }
             }
@@ -71,17 +80,25 @@ pub(crate) fn shown(x: &Bound<'_, PyAny>) -> String {
 impl Name {
     /// The name, for an argument of this function.
     pub(crate) fn of(self, op: &'static str, argument: &str) -> Outcome<String> {
-        self.0.map_err(|got| {
-            let rule = "it is text that UTF-8 can encode".to_string();
-            invalid(op, argument, got, rule, "pass a `str` without surrogates")
+        self.0.map_err(|Refused { got, is_text }| {
+            let (rule, remedy) = match is_text {
+                true => ("it is text that UTF-8 can encode", "pass a `str` without surrogates"),
+                false => ("it is a name", "pass a `str`"),
+            };
+            invalid(op, argument, got, rule.to_string(), remedy)
         })
     }
+}
+
+/// The name that an object is, if it is a `str`.
+pub(crate) fn of_text(x: &Bound<'_, PyAny>) -> Option<Name> {
+    x.is_instance_of::<PyString>().then(|| x.extract().ok()).flatten()
 }
 
 impl FilePath {
     /// The path, for this function.
     pub(crate) fn of(self, op: &'static str) -> Outcome<PathBuf> {
-        self.0.0.map_err(|got| {
+        self.0.0.map_err(|Refused { got, .. }| {
             let rule = "it is a path that `os.fsencode` can encode".to_string();
             invalid(op, "path", got, rule, "pass a path as `os.listdir` or `os.fsdecode` gives it")
         })
@@ -97,9 +114,27 @@ pub(crate) type Names = Listed<Name>;
 /// Pairs of names.
 pub(crate) type Pairs = Listed<(Name, Name)>;
 
+/// What lists are of.
+pub(crate) trait IsText {
+    /// Whether it was made of `str` alone.
+    fn is_text(&self) -> bool;
+}
+
+impl IsText for Name {
+    fn is_text(&self) -> bool {
+        self.0.as_ref().map_or_else(|refused| refused.is_text, |_| true)
+    }
+}
+
+impl IsText for (Name, Name) {
+    fn is_text(&self) -> bool {
+        self.0.is_text() && self.1.is_text()
+    }
+}
+
 impl<'a, 'py, T> FromPyObject<'a, 'py> for Listed<T>
 where
-    T: FromPyObjectOwned<'py>,
+    T: FromPyObjectOwned<'py> + IsText,
 {
     type Error = PyErr;
 
@@ -113,8 +148,8 @@ where
         let mut list = Vec::new();
         for item in items {
             match item?.extract::<T>() {
-                Ok(one) => list.push(one),
-                Err(_) => return refused(),
+                Ok(one) if one.is_text() => list.push(one),
+                _ => return refused(),
             }
         }
         Ok(Listed(Ok(list)))

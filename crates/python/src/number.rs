@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyMapping, PyString};
 
 use crate::errors::{Outcome, invalid};
-use crate::name::{Name, shown};
+use crate::name::{self, Name, shown};
 
 /// A number that an argument takes, or the text of one that does not fit `T`. A function takes this in place of `T`: the
 /// interpreter converts arguments before the function can say which call they belong to.
@@ -130,6 +130,59 @@ pub(crate) fn maybe<T>(op: &'static str, argument: &str, number: Option<Number<T
     number.map(|number| number.of(op, argument)).transpose()
 }
 
+/// `True` or `False`, or the text of another object.
+pub(crate) struct Flag(Result<bool, String>);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Flag {
+    type Error = PyErr;
+
+    fn extract(x: Borrowed<'a, 'py, PyAny>) -> PyResult<Flag> {
+        Ok(Flag(x.extract().map_err(|_| shown(&x))))
+    }
+}
+
+/// The default of an argument.
+impl From<bool> for Flag {
+    fn from(flag: bool) -> Flag {
+        Flag(Ok(flag))
+    }
+}
+
+impl Flag {
+    /// The flag, for an argument of this function.
+    pub(crate) fn of(self, op: &'static str, argument: &str) -> Outcome<bool> {
+        let rule = || "it is `True` or `False`".to_string();
+        self.0.map_err(|got| invalid(op, argument, got, rule(), "pass one of them"))
+    }
+}
+
+/// Two numbers of a sequence, or the text of another object.
+pub(crate) struct Pair(Result<[Number<f64>; 2], String>);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Pair {
+    type Error = PyErr;
+
+    fn extract(x: Borrowed<'a, 'py, PyAny>) -> PyResult<Pair> {
+        Ok(Pair(x.extract().map_err(|_: PyErr| shown(&x))))
+    }
+}
+
+/// The default of an argument.
+impl From<[f64; 2]> for Pair {
+    fn from(pair: [f64; 2]) -> Pair {
+        Pair(Ok(pair.map(Number::from)))
+    }
+}
+
+impl Pair {
+    /// The numbers, for an argument of this function.
+    pub(crate) fn of(self, op: &'static str, argument: &str) -> Outcome<[Number<f64>; 2]> {
+        self.0.map_err(|got| {
+            invalid(op, argument, got, "it is a pair of numbers".to_string(), "pass a tuple of two")
+        })
+    }
+}
+
 /// Numbers by name, or the text of what is no mapping.
 pub(crate) struct Named(Result<Vec<(Name, Number<usize>)>, String>);
 
@@ -143,9 +196,9 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Named {
         let mut all = Vec::new();
         for item in mapping.items()? {
             let (name, number) = item.extract::<(Bound<'_, PyAny>, Number<usize>)>()?;
-            match name.extract::<Name>() {
-                Ok(name) => all.push((name, number)),
-                Err(_) => return Ok(Named(Err(shown(&x)))),
+            match name::of_text(&name) {
+                Some(name) => all.push((name, number)),
+                None => return Ok(Named(Err(shown(&x)))),
             }
         }
         Ok(Named(Ok(all)))

@@ -10,8 +10,8 @@ use pyo3::types::{PyDict, PyMapping};
 
 use crate::errors::{Outcome, held, invalid, released};
 use crate::exchange;
-use crate::name::{Name, shown};
-use crate::number::Number;
+use crate::name::{self, shown};
+use crate::number::{Number, Pair};
 use crate::tensor::PyTensor;
 
 /// An optimiser of Rust, which counts weights, and the names that they have here.
@@ -96,7 +96,7 @@ fn tensors(op: &'static str, argument: &str, x: &Bound<'_, PyAny>) -> Outcome<Ve
     let mut all = Vec::new();
     for item in mapping.items()? {
         let (name, x) = item.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()?;
-        let name = name.extract::<Name>().map_err(|_| {
+        let name = name::of_text(&name).ok_or_else(|| {
             let rule = "tensors have names here".to_string();
             invalid(op, argument, shown(&name), rule, "pass a dict whose keys are `str`")
         })?;
@@ -304,19 +304,20 @@ optimiser! {
     /// AdamW, as `torch.optim.AdamW`.
     PyAdamW, "AdamW", AdamW,
     #[pyo3(
-        signature = (lr = 1e-3.into(), *, betas = (0.9.into(), 0.999.into()), eps = 1e-8.into(), weight_decay = 0.01.into()),
+        signature = (lr = 1e-3.into(), *, betas = [0.9, 0.999].into(), eps = 1e-8.into(), weight_decay = 0.01.into()),
         text_signature = "(lr=0.001, *, betas=(0.9, 0.999), eps=1e-08, weight_decay=0.01)"
     )]
     fn new(
         py: Python<'_>,
         lr: Number<f64>,
-        betas: (Number<f64>, Number<f64>),
+        betas: Pair,
         eps: Number<f64>,
         weight_decay: Number<f64>,
     ) -> PyResult<Self> {
         let op = "AdamW";
         held(py, op, || {
-            let (b1, b2) = (factor(op, "betas", betas.0, 1.0)?, factor(op, "betas", betas.1, 1.0)?);
+            let [b1, b2] = betas.of(op, "betas")?;
+            let (b1, b2) = (factor(op, "betas", b1, 1.0)?, factor(op, "betas", b2, 1.0)?);
             let adamw = AdamW::new(factor(op, "lr", lr, ANY)?).betas(b1, b2).eps(factor(op, "eps", eps, ANY)?);
             Ok(Self(Named::new(adamw.weight_decay(factor(op, "weight_decay", weight_decay, ANY)?))))
         })

@@ -11,7 +11,7 @@ use crate::errors::{Failure, Outcome, held, invalid, on_threads, released};
 use crate::exchange;
 use crate::html;
 use crate::name::FilePath;
-use crate::number::{self, Number};
+use crate::number::{self, Flag, Number};
 use crate::signals::Signals;
 use crate::tensor::PyTensor;
 use crate::written::note_writes;
@@ -353,11 +353,11 @@ impl PyPlan {
 
     /// Writes the plan and its packed weights into a file, with the plain weights too if it may have to be planned again
     /// elsewhere.
-    #[pyo3(signature = (path, *, keep_plain = false))]
-    fn save(&self, py: Python<'_>, path: FilePath, keep_plain: bool) -> PyResult<()> {
+    #[pyo3(signature = (path, *, keep_plain = false.into()), text_signature = "($self, path, *, keep_plain=False)")]
+    fn save(&self, py: Python<'_>, path: FilePath, keep_plain: Flag) -> PyResult<()> {
         let op = "save";
         released(py, op, || {
-            let path = path.of(op)?;
+            let (path, keep_plain) = (path.of(op)?, keep_plain.of(op, "keep_plain")?);
             on_threads(op, self.threads, || Ok(self.plan.save(&path, keep_plain)?))
         })
     }
@@ -401,19 +401,24 @@ impl PyPlan {
 /// The plan in a file that `Plan.save` wrote; with `keep_constants`, for `errors`, from a file that keeps plain weights. With
 /// `mapped`, processes share the file's pages, and nobody may change the file while the plan lives.
 #[pyfunction]
-#[pyo3(signature = (path, *, threads = None, replan = false, keep_constants = false, mapped = false))]
+#[pyo3(
+    signature = (path, *, threads = None, replan = false.into(), keep_constants = false.into(), mapped = false.into()),
+    text_signature = "(path, *, threads=None, replan=False, keep_constants=False, mapped=False)"
+)]
 pub(crate) fn load_plan(
     py: Python<'_>,
     path: FilePath,
     threads: Option<Number<usize>>,
-    replan: bool,
-    keep_constants: bool,
-    mapped: bool,
+    replan: Flag,
+    keep_constants: Flag,
+    mapped: Flag,
 ) -> PyResult<PyPlan> {
     let op = "load_plan";
     let threads = number::maybe(op, "threads", threads).map_err(|e| e.raise(py))?;
     released(py, op, || {
         let path = path.of(op)?;
+        let (replan, mapped) = (replan.of(op, "replan")?, mapped.of(op, "mapped")?);
+        let keep_constants = keep_constants.of(op, "keep_constants")?;
         blocktensor::check_process(op)?;
         let open = || match (mapped, replan) {
             (true, _) => crate::mapped::map(&path, replan),

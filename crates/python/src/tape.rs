@@ -205,6 +205,14 @@ impl PyVar {
     }
 }
 
+/// Refuses to give the elements of a value that depends on a variable to another library, which records nothing.
+pub(crate) fn check_leaves(x: &Bound<'_, PyTensor>, op: &'static str) -> Outcome<()> {
+    match x.cast::<PyVar>() {
+        Ok(var) if var.get().var.is_differentiable() => Err(var.get().unrecorded(op, "self")),
+        _ => Ok(()),
+    }
+}
+
 /// A function of `blocktensor.ops`.
 fn op<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import("blocktensor.ops")?.getattr(name)

@@ -13,6 +13,7 @@ use crate::exchange;
 use crate::name::{self, Name};
 use crate::number::{self, Number, Sizes};
 use crate::opaque::{LAYOUT, key_of};
+use crate::tape::check_leaves;
 
 /// A tensor: sizes, a dtype, and strides or a layout. Its elements never change.
 #[pyclass(frozen, subclass, name = "Tensor", module = "blocktensor")]
@@ -212,19 +213,17 @@ impl PyTensor {
     }
 
     /// Blocked activations as the strided tensor of blocks that they are in memory: N, C / block, spatial sizes, block.
-    fn as_blocks(&self, py: Python<'_>) -> PyResult<PyTensor> {
+    fn as_blocks(slf: &Bound<'_, Self>) -> PyResult<PyTensor> {
         let op = "as_blocks";
-        held(py, op, || match &self.0 {
-            Tensor::Blocked(t) => Ok(PyTensor(exchange::blocks(t)?.into())),
-            other => {
-                let got = other.tensor_ref().describe();
-                Err(invalid(
-                    op,
-                    "self",
-                    got,
-                    "only blocked tensors have blocks".into(),
-                    "call `.to_blocked()`",
-                ))
+        held(slf.py(), op, || {
+            check_leaves(slf, op)?;
+            match &slf.get().0 {
+                Tensor::Blocked(t) => Ok(PyTensor(exchange::blocks(t)?.into())),
+                other => {
+                    let got = other.tensor_ref().describe();
+                    let rule = "only blocked tensors have blocks".into();
+                    Err(invalid(op, "self", got, rule, "call `.to_blocked()`"))
+                }
             }
         })
     }
@@ -232,7 +231,10 @@ impl PyTensor {
     /// The elements as a read-only numpy array that shares the memory.
     fn numpy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        held(py, "numpy", || slf.get().strided("numpy").map(|_| ()))?;
+        held(py, "numpy", || {
+            check_leaves(slf, "numpy")?;
+            slf.get().strided("numpy").map(|_| ())
+        })?;
         let view = pyo3::types::PyMemoryView::from(slf.as_any())?;
         py.import("numpy")?.call_method1("asarray", (view,))
     }
@@ -244,7 +246,10 @@ impl PyTensor {
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        held(py, "__array__", || slf.get().strided("__array__").map(|_| ()))?;
+        held(py, "__array__", || {
+            check_leaves(slf, "__array__")?;
+            slf.get().strided("__array__").map(|_| ())
+        })?;
         let array = PyTensor::numpy(slf)?;
         let options = PyDict::new(py);
         options.set_item("dtype", dtype)?;
@@ -279,15 +284,15 @@ impl PyTensor {
 
     #[pyo3(signature = (*, stream = None, max_version = None, dl_device = None, copy = None))]
     fn __dlpack__<'py>(
-        &self,
-        py: Python<'py>,
+        slf: &Bound<'py, Self>,
         stream: Option<Bound<'py, PyAny>>,
         max_version: Option<(Number<u32>, Number<u32>)>,
         dl_device: Option<(Number<i32>, Number<i32>)>,
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let (py, op) = (slf.py(), "__dlpack__");
         let numbers = || -> Outcome<_> {
-            let op = "__dlpack__";
+            check_leaves(slf, op)?;
             let version = max_version.map(|(major, minor)| {
                 Ok::<_, Failure>((major.of(op, "max_version")?, minor.of(op, "max_version")?))
             });
@@ -296,7 +301,7 @@ impl PyTensor {
             Ok((version.transpose()?, device.transpose()?))
         };
         let (max_version, device) = numbers().map_err(|e| e.raise(py))?;
-        exchange::export(py, self, stream.is_some(), max_version, device, copy)
+        exchange::export(py, slf.get(), stream.is_some(), max_version, device, copy)
     }
 
     fn __dlpack_device__(&self, py: Python<'_>) -> PyResult<(i32, i32)> {

@@ -206,7 +206,7 @@ def relu(**changes):
         ({"x": np.float32([1])}, bt.InvalidArgument, "argument `x`: got two values"),
         ({"slope": 1}, bt.InvalidArgument, "argument `slope`: got a value, but the op has no such argument"),
         ({"results": None}, bt.InvalidArgument, "argument `results`: got None"),
-        ({"results": np.ones((1, 1), np.float32)}, bt.ShapeMismatch, "its gradient has its sizes"),
+        ({"results": np.ones((1, 1), np.float32)}, bt.ShapeMismatch, "argument `results`: .* pass what the forward call gave"),
         ({"results": ONE, "diff_dst": ONE}, bt.ShapeMismatch, "pass what the forward call gave"),
         ({"results": []}, bt.InvalidArgument, "results|diff_dst"),
         ({"diff_dst": None}, bt.InvalidArgument, "one result has a gradient"),

@@ -121,6 +121,32 @@ def test_the_shape_of_an_input_is_a_list(shape):
         bt.Model().input("x", shape)
 
 
+@pytest.mark.parametrize("argument", ["exact", "strict", "keep_constants"])
+def test_flags_are_true_or_false(argument):
+    for wrong in (1, 0, "yes", None):
+        with pytest.raises(bt.InvalidArgument, match=f"argument `{argument}`: got .*, but it is `True` or `False`"):
+            model().plan(layouts="nchw", sizes={"n": 1}, **{argument: wrong})
+    assert model().plan(layouts="nchw", sizes={"n": 1}, **{argument: False})
+
+
+def test_flags_of_plans(tmp_path):
+    plan, path = model().plan(layouts="nchw", sizes={"n": 1}), tmp_path / "n.plan"
+    with pytest.raises(bt.InvalidArgument, match="argument `keep_plain`: got 1"):
+        plan.save(path, keep_plain=1)
+    assert not path.exists()
+    plan.save(path)
+    for argument in ("replan", "keep_constants", "mapped"):
+        with pytest.raises(bt.InvalidArgument, match=f"argument `{argument}`: got 1"):
+            bt.load_plan(path, **{argument: 1})
+
+
+@pytest.mark.parametrize("argument", ["layouts", "profiles", "precision"])
+def test_names_are_text(argument):
+    for wrong in (None, 3, b"nchw"):
+        with pytest.raises(bt.InvalidArgument, match=f"argument `{argument}`: got .*, but it is a name; pass a `str`"):
+            model().plan(sizes={"n": 1}, **{argument: wrong})
+
+
 def test_a_float_too_large_for_one():
     for call in [
         lambda: model().plan(sizes={"n": 1}, weight_growth=10**400),

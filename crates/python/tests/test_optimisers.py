@@ -159,6 +159,13 @@ def test_factors_are_those_of_pytorch(argument, call):
     call(0)
 
 
+@pytest.mark.parametrize("betas", [(0.9,), (0.9, 0.99, 0.999), 0.9, None, "ab"], ids=repr)
+def test_betas_are_a_pair(betas):
+    with pytest.raises(bt.InvalidArgument, match="argument `betas`: got "):
+        bt.grad.AdamW(betas=betas)
+    assert bt.grad.AdamW(betas=[0.9, 0.99]).state_dict() == {}
+
+
 def test_a_state_of_another_optimiser_is_refused():
     adamw, sgd, w = bt.grad.AdamW(), bt.grad.SGD(0.1, momentum=0.9), {"a": reals(2)}
     adamw.step(w, w)

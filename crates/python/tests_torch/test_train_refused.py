@@ -100,6 +100,7 @@ def test_inputs():
         (X.bfloat16(), bt.DTypeMismatch, "torch.bfloat16"),
         (X.to("meta"), bt.InvalidArgument, "a tensor on meta"),
         (X.to_sparse(), bt.InvalidArgument, "to_dense"),
+        (X.numpy(), bt.InvalidArgument, r"got numpy.ndarray, .*`torch\.from_dlpack\(x\)`"),
     ]
     for x, kind, text in refused:
         with pytest.raises(kind, match=text):
@@ -110,6 +111,14 @@ def test_inputs():
         torch.func.vmap(net)(X)
     with pytest.raises(Exception, match="packed|record"):
         torch.jit.trace(net, X)
+
+
+@pytest.mark.parametrize("weights", ["blocktensor", "torch"])
+def test_norms_are_numbers(weights):
+    net = btt.train(nn.Linear(6, 3), weights=weights)
+    for wrong in ("a", None, [1.0], torch.ones(2)):
+        with pytest.raises(bt.InvalidArgument, match="argument `max_norm`: got "):
+            net.clip_grad_norm_(wrong)
 
 
 def test_options():

@@ -146,7 +146,12 @@ class TrainedModule(OfOnePlan):
 
     def clip_grad_norm_(self, max_norm: float) -> float:
         """Scales the gradients of all weights to this 2-norm at most, as `torch.nn.utils.clip_grad_norm_`. Returns the norm before."""
-        return self.kept.clip_grad_norm_(float(max_norm))
+        try:
+            most = float(max_norm)
+        except (TypeError, ValueError, RuntimeError) as e:
+            text = f"op `clip_grad_norm_`: argument `max_norm`: got {max_norm!r}, but it is a number"
+            raise error(InvalidArgument, text, "pass one such as 1.0", op="clip_grad_norm_") from e
+        return self.kept.clip_grad_norm_(most)
 
     def _apply(self, fn: Any, recurse: bool = True) -> "TrainedModule":
         self.kept.apply(super()._apply, fn, recurse)
@@ -385,6 +390,9 @@ def _check_input(x: Any) -> None:
         what = f"{text} a tensor of this package ({described(x)}), but trained modules take those of PyTorch"
         raise error(InvalidArgument, what, "pass `x.to_strided().torch()`", op="train")
     if not isinstance(x, torch.Tensor):
+        if hasattr(x, "__dlpack__"):
+            what = f"{text} {type(x).__module__}.{type(x).__name__}, but trained modules take tensors of PyTorch"
+            raise error(InvalidArgument, what, "pass `torch.from_dlpack(x)`", op="train")
         return
     if isinstance(x, FakeTensor) or is_functorch_wrapped_tensor(x):
         raise error(UnsupportedOp, f"{text} a stand-in of a trace or of `torch.func`", "call the module on tensors", op="train")
