@@ -184,6 +184,11 @@ pub(super) fn spawn(count: usize, limit: usize, job: impl Fn() + Clone + Send + 
     count
 }
 
+/// Whether callers of the shared pool wait for one of its threads.
+pub(super) fn is_asked() -> bool {
+    SHARED.get().is_some_and(|shared| shared.waiting.load(SeqCst) > 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
