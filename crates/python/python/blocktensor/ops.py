@@ -3170,7 +3170,8 @@ def quantize(
 
     Shapes:
         `x` of any. `scale` and `zero_point` [1], or one value for each index of `axis`: of a blocked `x`
-        that is axis 1. The result has the shape of `x`.
+        that is axis 1. Beside one scale and one zero point `axis` is not read, as in ONNX. The result has
+        the shape of `x`.
 
     Dtypes:
         `x` and `scale` f32, `zero_point` s32. The result is u8 or s8, as `dtype` says.
