@@ -8,7 +8,8 @@ The models are those that `scripts/compare_onnx.py export` writes. The others ar
 package is there; version 1.8.1 runs on Intel's processors alone), and `blocktensor bench` of the same model, if `--binary` names the
 command line. Prints a table in Markdown. Each network
 has a process of its own; its sessions take turns, and the median counts. Memory is what a process has more of once a session ran, in a
-process that has no other session. Needs an idle machine.
+process that has no other session. Some of it are pages of the library's file, which all processes share, and which ONNX Runtime's own
+provider has in ONNX Runtime's library: `--memory` tells what there is without them. Needs an idle machine.
 
     --seconds S    for each session, 3 without it
     --threads N    threads of all, 2 without it
@@ -91,18 +92,18 @@ def image_of(name):
 
 
 def resident():
-    """Bytes of this process's resident memory."""
+    """Bytes of this process's resident memory, and of what of it is no file."""
     lines = Path("/proc/self/status").read_text().splitlines()
-    return int(next(line for line in lines if line.startswith("VmRSS")).split()[1]) * 1024
+    return [int(next(line for line in lines if line.startswith(name)).split()[1]) * 1024 for name in ("VmRSS", "RssAnon")]
 
 
 def memory(args, name, ours):
-    """MB that a session takes once it ran."""
+    """MB that a session takes once it ran, with and without pages of files."""
     os.environ["BLOCKTENSOR_CACHE"] = "off"
     image, before = image_of(name), resident()
     made = session(args, name, 1 if ours else args.threads, EP if ours else None)
     made.run(None, {made.get_inputs()[0].name: image})
-    return (resident() - before) / 1e6
+    return [(now - then) / 1e6 for now, then in zip(resident(), before, strict=True)]
 
 
 def of_session(made, image):
@@ -172,10 +173,16 @@ def part(args, name, which, *options):
 
 def memory_table(args):
     """MB of a session that ran once."""
-    print("| network | CPU provider | weight_growth=1 | default | ratios |\n|---|---:|---:|---:|---:|")
+    heads = ["network"]
+    for of in ("", ", no files"):
+        heads += [f"CPU provider{of}", f"weight_growth=1{of}", f"default{of}", "ratios"]
+    print("| " + " | ".join(heads) + " |\n|---" + "|---:" * (len(heads) - 1) + "|")
     for name in args.networks:
         cpu, least, default = part(args, name, "cpu"), part(args, name, "ours", "weight_growth=1"), part(args, name, "ours")
-        print(f"| {name.split('/')[-1]} | {cpu:.0f} MB | {least:.0f} MB | {default:.0f} MB | {least / cpu:.2f}, {default / cpu:.2f} |", flush=True)
+        row = [name.split("/")[-1]]
+        for c, l, d in zip(cpu, least, default, strict=True):
+            row += [f"{c:.0f} MB", f"{l:.0f} MB", f"{d:.0f} MB", f"{l / c:.2f}, {d / c:.2f}"]
+        print("| " + " | ".join(row) + " |", flush=True)
 
 
 def times_table(args):
@@ -187,7 +194,7 @@ def times_table(args):
     print("| " + " | ".join(head) + " |\n|---" + "|---:" * (len(head) - 1) + "|")
     ratios = {key: [] for key in others}
     for name in args.networks:
-        found, memory_of_ours, cpu = (part(args, name, which) for which in ("times", "ours", "cpu"))
+        found, (memory_of_ours, _), (cpu, _) = (part(args, name, which) for which in ("times", "ours", "cpu"))
         ms, row = found["ms"], [name.split("/")[-1]]
         row += [f"{ms[key]:.2f} ms" if key in ms else "-" for key in columns]
         for key in others:

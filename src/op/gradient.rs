@@ -106,8 +106,8 @@ impl Op {
     ///
     /// # Errors
     /// `UnsupportedOp` without a gradient for the key. `InvalidArgument` for another number of results or gradients, and for an
-    /// operand that has no gradient. `ShapeMismatch`, `DTypeMismatch`, `KeyMismatch` and `LayoutMismatch` for gradients that are
-    /// not as the results. The op's own errors.
+    /// operand that has no gradient. `ShapeMismatch`, `DTypeMismatch`, `KeyMismatch` and `LayoutMismatch` for results that are not as
+    /// those of the forward call, and for gradients that are not as the results. The op's own errors.
     #[track_caller]
     pub fn backward(
         &'static self,
@@ -121,10 +121,10 @@ impl Op {
         args.check_ranks()?;
         let kernel = self.gradient_of(&args)?;
         let operands: Vec<_> = args.tensors_with_specs().map(|(spec, t)| (spec.name, t)).collect();
-        check_count(&args, "diff_dst", diffs.len(), results.len(), "each result has a gradient or none")?;
         check_count(&args, "wanted", wanted.len(), operands.len(), "each tensor of the call has one")?;
         self.check_wanted(&args, wanted)?;
         self.check_results(&args, results)?;
+        check_count(&args, "diff_dst", diffs.len(), results.len(), "each result has a gradient or none")?;
         for (i, (result, diff)) in results.iter().zip(diffs).enumerate() {
             let Some(diff) = diff else { continue };
             check_diff(&args, *result, *diff)?;
@@ -175,16 +175,19 @@ impl Op {
         let expected = self.described(args.values(), &inputs, false)?.0;
         check_count(args, "results", results.len(), expected.len(), "they are those of the forward call")?;
         for (i, (result, desc)) in results.iter().zip(&expected).enumerate() {
-            let is_same = result.key() == desc.key()
-                && result.dims() == desc.dims()
-                && result.dtype() == desc.dtype()
-                && (result.key() != DispatchKey::BLOCKED || result.layout_name() == desc.layout_name());
-            if !is_same {
-                let got = format!("{} is {}", self.schema.output_name(i, expected.len()), result.describe());
-                let rule =
-                    format!("the forward call gives {}", desc.without_elements().tensor_ref().describe());
-                fail!(ShapeMismatch, args.op(), "results", got, rule, "pass what the forward call gave");
-            }
+            let is_other_layout =
+                || result.key() == DispatchKey::BLOCKED && result.layout_name() != desc.layout_name();
+            let error = match () {
+                () if result.dims() != desc.dims() => Error::ShapeMismatch,
+                () if result.dtype() != desc.dtype() => Error::DTypeMismatch,
+                () if result.key() != desc.key() => Error::KeyMismatch,
+                () if is_other_layout() => Error::LayoutMismatch,
+                () => continue,
+            };
+            let got = format!("{} is {}", self.schema.output_name(i, expected.len()), result.describe());
+            let rule = format!("the forward call gives {}", desc.without_elements().tensor_ref().describe());
+            let remedy = "pass what the forward call gave";
+            return Err(error(Complaint::new(args.op(), "results", got, rule, remedy)));
         }
         Ok(())
     }

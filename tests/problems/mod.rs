@@ -29,6 +29,19 @@ fn written(list: &List, options: &Options) -> (Totals, String) {
     (totals, String::from_utf8(out).unwrap())
 }
 
+/// The files of problems of convolutions.
+const CONVOLUTIONS: &[&str] = &["conv_nets", "conv_1d_3d", "conv_odd", "deconv"];
+
+/// The problems in these files.
+fn lists<'a>(names: impl IntoIterator<Item = &'a &'a str>) -> List {
+    let mut list = List::default();
+    for name in names {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/problems/{name}.txt"));
+        list.add_file(&path, Kind::Conv);
+    }
+    list
+}
+
 fn one(kind: Kind, text: &str) -> List {
     let mut list = List::default();
     list.add_text(text, kind);
@@ -38,11 +51,7 @@ fn one(kind: Kind, text: &str) -> List {
 /// Each layout must run a minimum of problems of each kind, so that a list of unsupported problems alone fails.
 #[test]
 fn every_problem_of_the_lists_is_right_or_unsupported_in_every_layout() {
-    let mut list = List::default();
-    for name in ["conv_nets", "conv_1d_3d", "conv_odd", "deconv", "pool", "bnorm"] {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/problems/{name}.txt"));
-        list.add_file(&path, Kind::Conv);
-    }
+    let list = lists(CONVOLUTIONS.iter().chain(&["pool", "bnorm"]));
     let (totals, text) = written(&list, &Options { max_macs: Some(150_000_000), ..options() });
     assert!(totals.good(), "{text}{:#?}", list.unreadable);
     for (kind, least) in [("conv", 750), ("deconv", 65), ("pool", 190), ("bnorm", 130)] {
@@ -56,11 +65,7 @@ fn every_problem_of_the_lists_is_right_or_unsupported_in_every_layout() {
 /// Each implementation by itself, with packed weights: a kernel that packing would never choose is right too.
 #[test]
 fn every_implementation_is_right_on_the_problems_that_it_computes() {
-    let mut list = List::default();
-    for name in ["conv_nets", "conv_1d_3d", "conv_odd", "deconv"] {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/problems/{name}.txt"));
-        list.add_file(&path, Kind::Conv);
-    }
+    let list = lists(CONVOLUTIONS);
     for alg in blocktensor::AnyConvPacker::implementations() {
         let options = Options { alg: Some(alg.into()), max_macs: Some(20_000_000), ..options() };
         let (totals, text) = written(&list, &options);
@@ -73,11 +78,7 @@ fn every_implementation_is_right_on_the_problems_that_it_computes() {
 /// Sums of integers bit for bit, and results of 8 bits that are limited to them.
 #[test]
 fn convolutions_of_integers_are_right_on_the_lists() {
-    let mut list = List::default();
-    for name in ["conv_nets", "conv_1d_3d", "conv_odd", "deconv"] {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/problems/{name}.txt"));
-        list.add_file(&path, Kind::Conv);
-    }
+    let list = lists(CONVOLUTIONS);
     for types in ["u8:s8:s32", "s8:s8:s32", "u8:s8:u8", "s8:s8:s8"] {
         let options = Options { types: types.parse().unwrap(), max_macs: Some(5_000_000), ..options() };
         let (totals, text) = written(&list, &options);

@@ -478,6 +478,23 @@ fn strict_sees_what_follows_a_convolution() {
     let text =
         net(&[("relu", &[])]).plan(&strict.clone().without(Pass::UseIntegers)).unwrap_err().to_string();
     assert!(text.contains("the pass `use_integers` is switched off"), "{text}");
+    // Without roundings in between, what follows the convolution computes in f32.
+    let behind = |op: &str, params: &[(&str, Param)]| {
+        let mut n = Net { graph: Graph::new(), names: 0 };
+        let x = n.graph.input("x", &[1.into(), 4.into(), 6.into(), 6.into()]).unwrap();
+        let x = n.rounded(x, 0.02, 3, "u8");
+        let conv = n.conv(x, &[8, 4, 3, 3], &[]);
+        let y = n.op(op, &[("x", conv)], params);
+        let y = n.rounded(y, 0.01, 0, "u8");
+        n.graph.output("y", y).unwrap();
+        n.graph
+    };
+    assert_eq!(last(&behind("softmax", axis)), "softmax");
+    assert_eq!(last(&behind("avg_pool2d", kernel)), "avg_pool2d");
+    assert_eq!(behind("relu", &[]).plan(&strict).is_ok(), Isa::Avx512Vnni.is_here());
+    // A view computes nothing.
+    let order: &[(&str, Param)] = &[("axes", vec![0i64, 2, 3, 1].into())];
+    assert_eq!(net(&[("permute", order)]).plan(&strict).is_ok(), Isa::Avx512Vnni.is_here());
 }
 
 #[test]

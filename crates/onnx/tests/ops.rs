@@ -26,8 +26,15 @@ fn asymmetric_pads_of_pools() {
     let ceil = vec![ints("kernel_shape", &[3, 3]), ints("strides", &[2, 2]), int("ceil_mode", 1)];
     let y = run("AveragePool", ceil.clone());
     assert_close(&y[0].1, &[6.0, 7.5, 12.0, 13.5]);
-    let y = run("MaxPool", ceil);
+    let y = run("MaxPool", ceil.clone());
     assert_eq!(y[0].1, [11.0, 12.0, 15.0, 16.0]);
+    // Also where it is the only one along an axis.
+    let low = |op: &str| {
+        let model = Model::new().input("x", &[1, 1, 2, 4]).node_with(op, &["x"], &["y"], ceil.clone());
+        model.output("y").run(&[("x", &[1, 1, 2, 4], &x[..8])])
+    };
+    assert_eq!(low("MaxPool")[0], (vec![1, 1, 1, 2], vec![7.0, 8.0]));
+    assert_close(&low("AveragePool")[0].1, &[4.0, 5.5]);
     let same = vec![ints("kernel_shape", &[2, 2]), word("auto_pad", "SAME_LOWER")];
     let y = run("MaxPool", same);
     assert_eq!(y[0].1, x);

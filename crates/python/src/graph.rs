@@ -312,7 +312,8 @@ impl PyModel {
                 return Err(invalid(op, "weight_growth", growth.to_string(), rule, "pass one such as 1.25"));
             }
             let reorders = number::maybe(op, "reorders", reorders)?;
-            let flags = [keep_constants.of(op, "keep_constants")?, exact.of(op, "exact")?, strict.of(op, "strict")?];
+            let flags =
+                [keep_constants.of(op, "keep_constants")?, exact.of(op, "exact")?, strict.of(op, "strict")?];
             Ok((options, sizes_of(op, sizes)?, growth, reorders, flags))
         };
         let ((options, threads), sizes, weight_growth, reorders, [keep_constants, exact, strict]) =

@@ -19,6 +19,7 @@ mod optimisers;
 mod packed;
 mod plan;
 mod scopes;
+mod shared;
 mod signals;
 mod tape;
 mod tensor;

@@ -6,13 +6,14 @@ use blocktensor::{
 };
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::errors::{Failure, Outcome, held, invalid, released};
 use crate::exchange;
 use crate::name::{self, Name};
 use crate::number::{self, Number, Sizes};
 use crate::opaque::{LAYOUT, key_of};
+use crate::shared;
 use crate::tape::check_leaves;
 
 /// A tensor: sizes, a dtype, and strides or a layout. Its elements never change.
@@ -89,6 +90,20 @@ fn reorder_to_blocked(t: &Tensor, layout: Option<&str>) -> Outcome<BlockedTensor
     }
 }
 
+/// Refuses tensors whose elements numpy cannot have: an argument, or one of a list.
+fn check_readable(x: &Bound<'_, PyAny>) -> PyResult<()> {
+    if let Ok(t) = x.cast::<PyTensor>() {
+        return held(x.py(), "__array__", || {
+            check_leaves(t, "__array__")?;
+            t.get().strided("__array__").map(|_| ())
+        });
+    }
+    match x.is_instance_of::<PyList>() || x.is_instance_of::<PyTuple>() {
+        true => x.try_iter()?.try_for_each(|one| check_readable(&one?)),
+        false => Ok(()),
+    }
+}
+
 #[pymethods]
 impl PyTensor {
     #[getter]
@@ -139,7 +154,7 @@ impl PyTensor {
 
     /// The address of the first element. A blocked tensor has none: `OpaqueLayoutError`.
     fn data_ptr(&self, py: Python<'_>) -> PyResult<usize> {
-        held(py, "data_ptr", || Ok(exchange::address(self.strided("data_ptr")?)))
+        held(py, "data_ptr", || Ok(shared::address(self.strided("data_ptr")?)))
     }
 
     /// Reorders to a strided tensor in a memory format. A strided tensor that is in it already is returned as it is.
@@ -218,7 +233,7 @@ impl PyTensor {
         held(slf.py(), op, || {
             check_leaves(slf, op)?;
             match &slf.get().0 {
-                Tensor::Blocked(t) => Ok(PyTensor(exchange::blocks(t)?.into())),
+                Tensor::Blocked(t) => Ok(PyTensor(shared::blocks(t)?.into())),
                 other => {
                     let got = other.tensor_ref().describe();
                     let rule = "only blocked tensors have blocks".into();
@@ -255,6 +270,18 @@ impl PyTensor {
         options.set_item("dtype", dtype)?;
         options.set_item("copy", copy)?;
         py.import("numpy")?.call_method("array", (array,), Some(&options))
+    }
+
+    /// A function of numpy, which reads the elements. Some, such as `np.array_equal`, would take an error of `__array__` for an answer.
+    fn __array_function__<'py>(
+        _slf: &Bound<'py, Self>,
+        func: &Bound<'py, PyAny>,
+        _types: &Bound<'py, PyAny>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: &Bound<'py, PyDict>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        args.iter().chain(kwargs.values()).try_for_each(|x| check_readable(&x))?;
+        func.getattr("_implementation")?.call(args, Some(kwargs))
     }
 
     /// The only element, as a number.
@@ -301,7 +328,7 @@ impl PyTensor {
             Ok((version.transpose()?, device.transpose()?))
         };
         let (max_version, device) = numbers().map_err(|e| e.raise(py))?;
-        exchange::export(py, slf.get(), stream.is_some(), max_version, device, copy)
+        shared::export(py, slf.get(), stream.is_some(), max_version, device, copy)
     }
 
     fn __dlpack_device__(&self, py: Python<'_>) -> PyResult<(i32, i32)> {
@@ -316,13 +343,13 @@ impl PyTensor {
         flags: std::ffi::c_int,
     ) -> PyResult<()> {
         // SAFETY: the interpreter passes a view that may be written.
-        unsafe { exchange::fill_buffer(slf, view, flags) }
+        unsafe { shared::fill_buffer(slf, view, flags) }
     }
 
     #[allow(unsafe_code)]
     unsafe fn __releasebuffer__(&self, view: *mut pyo3::ffi::Py_buffer) {
         // SAFETY: the interpreter passes a view that `__getbuffer__` filled, once.
-        unsafe { exchange::release_buffer(view) }
+        unsafe { shared::release_buffer(view) }
     }
 
     fn __repr__(&self) -> String {
@@ -366,7 +393,7 @@ impl PyTensor {
             other => return Err(opaque(other.tensor_ref(), "pickle").raise(py)),
         };
         let plain = held(py, "pickle", || plain.strided("pickle").cloned())?;
-        let bytes = exchange::bytes(py, &plain)?;
+        let bytes = shared::bytes(py, &plain)?;
         let rebuild = py.import("blocktensor._native")?.getattr("_from_bytes")?;
         (rebuild, (bytes, plain.dims().to_vec(), plain.dtype().name(), layout)).into_bound_py_any(py)
     }
@@ -386,7 +413,7 @@ pub(crate) fn _from_bytes(
     let bytes = bytes.to_vec();
     released(py, op, || {
         let layout = name::maybe(op, "layout", layout)?;
-        let t: Tensor = exchange::of_bytes(op, &bytes, &shape, dtype_of(op, dtype)?)?.into();
+        let t: Tensor = shared::of_bytes(op, &bytes, &shape, dtype_of(op, dtype)?)?.into();
         Ok(PyTensor(match layout {
             Some(_) => reorder_to_blocked(&t, layout.as_deref())?.into(),
             None => t,

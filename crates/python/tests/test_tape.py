@@ -84,6 +84,8 @@ def test_a_tape_that_is_dropped_or_raised_out_of_frees_what_it_saved():
         lambda v: v.__dlpack__(max_version=(1, 0)),
         memoryview,
         lambda v: v.to_blocked().as_blocks(),
+        lambda v: np.array_equal(v, v.tensor),
+        lambda v: np.concatenate([v, v]),
     ],
 )
 def test_values_leave_the_tape_only_by_their_tensor(leave):

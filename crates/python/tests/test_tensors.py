@@ -263,3 +263,14 @@ def test_what_a_library_does_not_export_is_told_with_its_reason():
     text = str(e.value)
     assert "got a tensor that its library does not export (BufferError: " in text, text
     assert ", but it is shared by its `__dlpack__`; pass a copy" in text, text
+
+
+def test_functions_of_numpy_read_strided_tensors_alone():
+    a = np.arange(32, dtype=np.float32).reshape(1, 8, 2, 2)
+    x = bt.from_dlpack(a)
+    assert np.array_equal(x, a) and np.concatenate([x, a]).shape == (2, 8, 2, 2)
+    # Without an error of its own this would be False.
+    with pytest.raises(bt.OpaqueLayoutError, match="to_strided"):
+        np.array_equal(x.to_blocked("nChw8c"), a)
+    with pytest.raises(bt.OpaqueLayoutError):
+        np.stack([x, x.to_blocked("nChw8c")])

@@ -460,3 +460,31 @@ def test_hooks_of_modules_and_parameters_of_pytorch_run():
     assert list(net.named_parameters()) == list(model.named_parameters())
     net.eval()
     assert not model.training and not model[1].training
+
+
+def test_what_a_forward_asks_of_its_values():
+    """As PyTorch's tensors answer: dtypes, numbers of masks, elements without their gradients, an order that is turned around."""
+    seen = []
+
+    def forward(s, x):
+        m = x > 0
+        seen.append((m.dtype, m.any().item(), m[0, 0, 0].tolist(), x.argmax(1).dtype, x[0, 0, 0].tolist()))
+        seen.append(tuple(x.detach().numpy().shape))
+        return torch.stack(list(reversed(x))) * float(2) + reversed(x) * __import__("numpy").float32(0.5)
+
+    alike(forward)
+    ours, shape, theirs, _ = seen
+    assert ours[:4] == theirs[:4] and ours[4] == pytest.approx(theirs[4]) and shape == tuple(X.shape)
+    with pytest.raises(bt.UnsupportedOp, match=r"call it on `x\.detach\(\)`"):
+        btt.train(One(lambda s, x: x * float(x.numpy().max())))(X.clone().requires_grad_())
+
+
+def test_a_state_that_is_kept_stays_as_it_was():
+    net = btt.train(nn.Sequential(nn.Conv2d(8, 4, 1), nn.BatchNorm2d(4)), bt.grad.SGD(0.1))
+    kept = net.state_dict()
+    before = copy.deepcopy(kept)
+    net(X).square().mean().backward()
+    net.step()
+    assert list(kept) == list(before) and all(torch.equal(kept[name], x) for name, x in before.items())
+    assert not torch.equal(net.state_dict()["1.running_mean"], before["1.running_mean"])
+    assert kept._metadata == before._metadata

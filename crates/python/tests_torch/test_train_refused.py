@@ -113,6 +113,35 @@ def test_inputs():
         torch.jit.trace(net, X)
 
 
+@pytest.mark.parametrize(
+    "compute",
+    [
+        lambda m, n: m + n,
+        lambda m, n: m * n,
+        lambda m, n: m - n,
+        lambda m, n: m + True,
+        lambda m, n: m + torch.tensor([True]),
+        lambda m, n: torch.add(m, n, alpha=2),
+        lambda m, n: torch.cat([m, n]) + torch.cat([n, m]),
+        lambda m, n: torch.ones_like(m) + n,
+        lambda m, n: m.logical_not() + m,
+    ],
+)
+def test_masks_are_no_numbers(compute):
+    """PyTorch's sum of masks is their union: numbers would be other ones."""
+    net = btt.train(One(lambda s, x: x * compute(x > 0, x > 0.1)))
+    with pytest.raises(bt.UnsupportedOp, match=r"masks.*`a \| b`"):
+        net(X.clone().requires_grad_())
+    with pytest.raises(bt.UnsupportedOp, match="masks"), torch.no_grad():
+        net(X)
+
+
+def test_integers_of_few_bits():
+    for forward in (lambda s, x: x * (x > 0).to(torch.uint8), lambda s, x: x * torch.full((8, 6, 6), 200, dtype=torch.uint8)):
+        with pytest.raises(bt.UnsupportedOp, match="uint8"):
+            btt.train(One(forward))(X)
+
+
 @pytest.mark.parametrize("weights", ["blocktensor", "torch"])
 def test_norms_are_numbers(weights):
     net = btt.train(nn.Linear(6, 3), weights=weights)

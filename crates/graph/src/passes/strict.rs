@@ -7,13 +7,16 @@ use blocktensor::dispatch::Isa;
 use super::Pass;
 use super::integers::is_byte;
 use crate::error::{Error, Missing, Result};
-use crate::network::{Links, Network, Node, TensorId};
+use crate::network::{Links, Network, Node, TensorId, facts};
 
-/// The results of nodes that compute in f32 between `dequantize` and `quantize`: all that they are computed of was dequantised, and all that
-/// is computed of them is quantised.
+/// The results of nodes that compute in f32 between `dequantize` and `quantize`: all that they are computed of was dequantised, or computed of
+/// integers, and all that is computed of them is quantised.
 pub(super) fn between(network: &Network) -> HashSet<TensorId> {
     let (links, users) = (Links::of(network), users(network));
     let converts = |node: &Node| matches!(node.op.op(), "quantize" | "dequantize");
+    // A convolution may have become one of integers already.
+    let leaves_integers =
+        |node: &Node| reads_integers(network, node) && !converts(node) || node.op.op() == "dequantize";
     let count = network.nodes.len();
     let mut from = vec![false; count];
     for (i, node) in network.nodes.iter().enumerate() {
@@ -21,7 +24,7 @@ pub(super) fn between(network: &Network) -> HashSet<TensorId> {
         let mut producers = sources.map(|id| links.producer(*id)).peekable();
         from[i] = !converts(node)
             && producers.peek().is_some()
-            && producers.all(|at| at.is_some_and(|at| network.nodes[at].op.op() == "dequantize" || from[at]));
+            && producers.all(|at| at.is_some_and(|at| leaves_integers(&network.nodes[at]) || from[at]));
     }
     let mut found = vec![false; count];
     for (i, node) in network.nodes.iter().enumerate().rev().filter(|(i, _)| from[*i]) {
@@ -35,15 +38,18 @@ pub(super) fn between(network: &Network) -> HashSet<TensorId> {
 /// Refuses a network that still computes one of these results in f32, after the passes. `off` are passes that are switched off.
 pub(super) fn check(network: &Network, between: &HashSet<TensorId>, off: &BTreeSet<Pass>) -> Result<()> {
     let mut nodes: Vec<Missing> = Vec::new();
-    // A convolution of integers may have taken it as a post-op.
-    let reads_integers = |node: &Node| node.inputs.iter().any(|id| is_byte(network.tensor(*id).dtype));
-    let is_left = |node: &&Node| node.outputs.iter().any(|id| between.contains(id)) && !reads_integers(node);
+    // A convolution of integers may have taken it as a post-op. Views compute nothing.
+    let is_left = |node: &&Node| {
+        node.outputs.iter().any(|id| between.contains(id))
+            && !reads_integers(network, node)
+            && !facts(&*node.op).sharing.is_view()
+    };
     let remain = network.nodes.iter().filter(is_left);
     for Node { origin, .. } in remain {
         if nodes.iter().all(|known| known.node != origin.node) {
             let reason = match (off.contains(&Pass::UseIntegers), Isa::Avx512Vnni.is_here()) {
                 (true, _) => format!("the pass `{}` is switched off", Pass::UseIntegers.name()),
-                (_, true) => "no kernel computes it on integers".into(),
+                (_, true) => "no kernel computes it on integers, as the model quantises it".into(),
                 (_, false) => "this machine computes with integers only where it has AVX-512 and VNNI".into(),
             };
             nodes.push(Missing {
@@ -61,6 +67,10 @@ pub(super) fn check(network: &Network, between: &HashSet<TensorId>, off: &BTreeS
             Err(Error::InFloat { nodes, remedy })
         }
     }
+}
+
+fn reads_integers(network: &Network, node: &Node) -> bool {
+    node.inputs.iter().any(|id| is_byte(network.tensor(*id).dtype))
 }
 
 /// Who reads each tensor; `None` is an output of the network.

@@ -72,12 +72,14 @@ impl Pool {
         let mut output = Vec::with_capacity(sizes.len());
         for (axis, &size) in sizes.iter().enumerate() {
             let (stride, padded) = (window.strides[axis], size + window.before[axis] + window.after[axis]);
-            let Some(rest) = padded.checked_sub(window.span(axis)) else {
+            // Rounded up, a window may reach beyond the end by less than a stride, also where it is the only one.
+            let room = padded + if ceil { stride - 1 } else { 0 };
+            let Some(rest) = room.checked_sub(window.span(axis)) else {
                 let got = format!("{} along spatial axis {axis}", window.span(axis));
                 let rule = format!("the source has {padded} elements there, with its padding");
                 return Err(cx.invalid("kernel_shape", got, &rule, "use a larger input"));
             };
-            let mut count = if ceil { rest.div_ceil(stride) } else { rest / stride } + 1;
+            let mut count = rest / stride + 1;
             // The last window begins inside the source or the padding before it.
             if ceil && (count - 1) * stride >= size + window.before[axis] {
                 count -= 1;

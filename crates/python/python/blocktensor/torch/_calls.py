@@ -72,6 +72,9 @@ _COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
 #: Ops for which a tensor without axes is a number, and integers are promoted.
 _NUMERIC = _COMPARISONS | set("add sub rsub mul div pow clamp maximum minimum floor_divide remainder".split())
 
+#: Ops that are logic where both operands are masks.
+_ARITHMETIC = {"add", "sub", "rsub", "mul", "pow"}
+
 #: Ops of a list of tensors, whose masks are promoted too.
 _JOINED = {"cat", "stack", "hstack", "vstack"}
 
@@ -289,7 +292,7 @@ def call_aten(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     arguments, keywords = form.arranged(args, kwargs)
     if plain in _NUMERIC:
         # Numbers of any dtype, as in PyTorch.
-        arguments = [x.item() if isinstance(x, torch.Tensor) and not x.ndim else x for x in arguments]
+        arguments = [x.item() if _is_scalar(x) else x for x in arguments]
     made = _result(plain, form, arguments, keywords)
     if in_place:
         assert isinstance(target, Handle)
@@ -298,6 +301,11 @@ def call_aten(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     if name not in TABLE and not form.is_view:
         _note_views(made, _handles([*args, *kwargs.values()]))
     return made
+
+
+def _is_scalar(x: Any) -> bool:
+    """Whether it is a tensor without axes, or a number of numpy."""
+    return isinstance(x, torch.Tensor) and not x.ndim or type(x).__module__ == "numpy" and not getattr(x, "ndim", 1)
 
 
 def _handles(x: Any) -> list[Handle]:
@@ -349,6 +357,9 @@ def _is_recorded(name: str) -> bool:
 
 def _tabled(name: str, form: Form, values: list[Any], named: dict[str, Any], given: list[Any] | None = None) -> Any:
     """What the table makes of a call."""
+    if name in _ARITHMETIC and masks(*values[:2]):
+        remedy = "write `a | b` for their sum and `a & b` for their product, or compute with `a.float()`"
+        raise Unsupported("both operands are masks, which PyTorch does not compute with as numbers", remedy)
     if name in _NUMERIC:
         values = _promoted(name, values)
         if name in ("maximum", "minimum"):

@@ -42,6 +42,35 @@ class RecordedTensor(Answers):
         self.requires_grad_(value)
 
     @property
+    def dtype(self) -> Any:
+        """PyTorch's: a mask is `torch.bool`, and indices are `torch.int64`."""
+        return _DTYPES.get(self.data.dtype) or super().dtype
+
+    def item(self) -> Any:
+        number = self.data.item()
+        return bool(number) if self.dtype == torch.bool else number
+
+    def tolist(self) -> Any:
+        return as_torch(self._read("tolist")).to(self.dtype).tolist()
+
+    def numpy(self) -> Any:
+        return as_torch(self._read("numpy", self.requires_grad)).to(self.dtype).numpy()
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._read("__array__", self.requires_grad).__array__(*args, **kwargs)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._read("__dlpack__", self.requires_grad).__dlpack__(**options)
+
+    def _read(self, name: str, is_lost: bool = False) -> Tensor:
+        """The numbers in rows. What would get no gradient is refused, as PyTorch refuses it."""
+        if is_lost:
+            raise _refused(name, "call it on `x.detach()`, of which no gradient is wanted")
+        recording = ACTIVE.recording
+        made: Tensor = recording.plain(name, recording.detached(self.data))
+        return made
+
+    @property
     def layout(self) -> Any:
         """PyTorch's: how it lies in memory is no question of the model's."""
         return torch.strided
@@ -105,6 +134,9 @@ class RecordedTensor(Answers):
     def __iter__(self) -> Iterator[Any]:
         return (call(torch.Tensor.__getitem__, (self, i), {}) for i in range(len(self)))
 
+    def __reversed__(self) -> Any:
+        return call(torch.Tensor.flip, (self, 0), {}) if self.ndim else self
+
     def __contains__(self, x: Any) -> bool:
         raise _refused("in", "call `(tensor == x).any()`")
 
@@ -144,6 +176,10 @@ class RecordedTensor(Answers):
         data = self.data
         told = f"{list(data.shape)} {data.dtype} {data.layout}" if isinstance(data, Tensor) else repr(data)
         return f"RecordedTensor({told})"
+
+
+#: What u8 and s32 are in a forward.
+_DTYPES = {"u8": torch.bool, "s32": torch.int64}
 
 
 def _refused(name: str, remedy: str) -> Exception:

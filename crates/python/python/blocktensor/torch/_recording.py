@@ -28,6 +28,9 @@ _ONLY_STRIDED = (UnsupportedOp, KeyMismatch, LayoutMismatch, OpaqueLayoutError, 
 _FORMATS = {3: "channels_last_1d", 4: "channels_last", 5: "channels_last_3d"}
 _FLOATS = ("f32", "bf16", "f16")
 
+#: Integers of few bits: u8 is a mask in a forward.
+_WRAP = {torch.uint8, torch.int8, torch.int16}
+
 #: Ops whose results are integers: comparisons and indices. They have no gradient in PyTorch either, and end what is recorded.
 _ENDS = {op for op, kinds in RESULTS.items() if kinds and all(kind in ("u8", "s32") for kind in kinds)}
 
@@ -165,6 +168,9 @@ class Recording:
             if x.requires_grad and self.records:
                 text = "an operand that requires a gradient, and is no parameter of the module and none of its inputs"
                 raise error(UnsupportedOp, text, "make it a parameter, pass it as an input, or call `.detach()`", op="train")
+            if x.dtype in _WRAP:
+                text = f"an operand of {x.dtype}, whose numbers wrap around"
+                raise error(UnsupportedOp, text, "pass `x.float()`, or `x.bool()` of a mask", op="train")
             self.shared.append(x)
             return value_of(shared(x))
         # `x.data` of PyTorch has no gradient.

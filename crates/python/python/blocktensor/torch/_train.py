@@ -148,7 +148,7 @@ class TrainedModule(OfOnePlan):
         """Scales the gradients of all weights to this 2-norm at most, as `torch.nn.utils.clip_grad_norm_`. Returns the norm before."""
         try:
             most = float(max_norm)
-        except (TypeError, ValueError, RuntimeError) as e:
+        except (TypeError, ValueError, RuntimeError, OverflowError) as e:
             text = f"op `clip_grad_norm_`: argument `max_norm`: got {max_norm!r}, but it is a number"
             raise error(InvalidArgument, text, "pass one such as 1.0", op="clip_grad_norm_") from e
         return self.kept.clip_grad_norm_(most)
@@ -388,7 +388,8 @@ def _check_input(x: Any) -> None:
     text = "op `train`: argument `input`: got"
     if isinstance(x, (Handle, Tensor)):
         what = f"{text} a tensor of this package ({described(x)}), but trained modules take those of PyTorch"
-        raise error(InvalidArgument, what, "pass `x.to_strided().torch()`", op="train")
+        remedy = "pass `x.to_strided().torch()`" if isinstance(x, Handle) else "pass `torch.from_dlpack(x.to_strided())`"
+        raise error(InvalidArgument, what, remedy, op="train")
     if not isinstance(x, torch.Tensor):
         if hasattr(x, "__dlpack__"):
             what = f"{text} {type(x).__module__}.{type(x).__name__}, but trained modules take tensors of PyTorch"
