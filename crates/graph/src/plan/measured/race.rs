@@ -16,8 +16,9 @@ const RUNS: (usize, usize) = (4, 8);
 /// After so long, other work does not add runs.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// A plan whose runs all take this many times the least time of another does not run again.
-const HOPELESS: f64 = 1.3;
+/// A plan whose runs all take this many times the least time of another does not run again, after this many runs: the first one meets
+/// memory that it never touched, and a moment in which the machine is slow may take as long as it.
+const HOPELESS: (f64, usize) = (1.3, 2);
 
 /// Plans whose times differ by less than this share are equally fast: so where nothing disturbed, and where other work did.
 const TIE: (f64, f64) = (0.005, 0.02);
@@ -112,7 +113,9 @@ fn race_by_turns(layouts: Vec<Layouts>, plans: &[Plan], stop: &Stop) -> Result<R
         }
         let best = least.iter().map(|l| l.whole).fold(f64::INFINITY, f64::min);
         let runs = plans.iter().zip(&mut least).zip(&mut samples);
-        for ((plan, least), samples) in runs.filter(|((_, l), _)| round == 0 || l.whole <= HOPELESS * best) {
+        for ((plan, least), samples) in
+            runs.filter(|((_, l), _)| round < HOPELESS.1 || l.whole <= HOPELESS.0 * best)
+        {
             let mut watch = (stop, Clock::of(plan));
             let sample = load.sample(|| {
                 let start = Instant::now();
