@@ -180,8 +180,9 @@ def memory_table(args):
     for name in args.networks:
         cpu, least, default = part(args, name, "cpu"), part(args, name, "ours", "weight_growth=1"), part(args, name, "ours")
         row = [name.split("/")[-1]]
-        for c, l, d in zip(cpu, least, default, strict=True):
-            row += [f"{c:.0f} MB", f"{l:.0f} MB", f"{d:.0f} MB", f"{l / c:.2f}, {d / c:.2f}"]
+        for theirs, *ours in zip(cpu, least, default, strict=True):
+            row += [f"{size:.0f} MB" for size in (theirs, *ours)]
+            row.append(", ".join(f"{size / theirs:.2f}" for size in ours))
         print("| " + " | ".join(row) + " |", flush=True)
 
 

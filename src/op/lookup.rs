@@ -225,10 +225,10 @@ fn wrong_dtype(args: &Args<'_>, at: usize, dtypes: &[DType], is_taken_alone: boo
         Complaint::new(args.op(), spec.name, format!("{}{of_list}", t.describe()), rule, remedy)
     };
     // A conversion would cut fractions off.
-    let quantises = t.dtype().is_float() && dtypes.iter().any(|d| d.byte_range().is_some());
+    let rounds = t.dtype().is_float() && !dtypes.iter().any(|d| d.is_float());
     let convert = || match dtypes.first() {
         None => "pass another tensor".into(),
-        Some(_) if quantises && !dtypes.iter().any(|d| d.is_float()) => {
+        Some(_) if rounds && dtypes.iter().any(|d| d.byte_range().is_some()) => {
             "make integers of it with `quantize`".into()
         }
         Some(to) => convert(*to),
@@ -245,10 +245,8 @@ fn wrong_dtype(args: &Args<'_>, at: usize, dtypes: &[DType], is_taken_alone: boo
             others.dedup();
             let rule = format!("{} beside {}", of_kernels(), others.join(", "));
             // Numbers with fractions do not become integers: those before them become numbers.
-            let is_integer = |dtype: &DType| matches!(dtype, DType::U8 | DType::S8 | DType::S32);
-            let rounds = !is_integer(&t.dtype()) && dtypes.iter().all(is_integer);
             let remedy = match before {
-                [(first, x)] if rounds && is_integer(&x.dtype()) => {
+                [(first, x)] if rounds && !x.dtype().is_float() => {
                     Text::from(format!("convert `{}` with ", first.name)) + Call::ToDType(t.dtype().name())
                 }
                 _ => convert(),

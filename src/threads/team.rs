@@ -17,10 +17,11 @@
 //! serve at all, and any other thread stops serving soon after its leader becomes idle, because the leader may be waiting for
 //! it.
 //!
-//! Between two runs of a thread its team *rests*: the members stay for about as long as a program in Python takes from one run to the
-//! next, so that no run has to wake them. Waking takes 20 to 70 us, and on a machine of few cores the woken thread may first meet its
-//! leader on one of them.
+//! Between two runs of a thread its team rests, for a while with its members ([`resting`]).
 
+mod resting;
+
+use self::resting::SPINS_AT_REST;
 use super::section::{Order, Place, Section, in_task, share};
 use super::{pool, process, stack, subnormals};
 
@@ -33,45 +34,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 const SPINS: usize = 20_000;
 /// How many times a member then yields before it leaves.
 const YIELDS: usize = 200;
-/// How long a member spins for the next run of its leader: about 300 us. Behind a run that swept the caches, Python and a host take up to 200.
-const SPINS_AT_REST: usize = 15_000;
 
 thread_local! {
     /// The team that this thread leads.
     static LEADING: RefCell<Option<Arc<Team>>> = const { RefCell::new(None) };
-    /// The team of this thread's last run.
-    static RESTING: Resting = const { Resting(RefCell::new(None)) };
-}
-
-/// A team that may be led again. Its members leave with its thread.
-struct Resting(RefCell<Option<Arc<Team>>>);
-
-impl Resting {
-    /// The team, if it is one of so many threads.
-    fn take(threads: usize) -> Option<Arc<Team>> {
-        let team = RESTING.try_with(|resting| resting.0.take()).ok().flatten()?;
-        if team.threads != threads {
-            team.close();
-            return None;
-        }
-        team.rests.store(false, SeqCst);
-        Some(team)
-    }
-
-    /// Lets a team rest, in place of the one before.
-    fn put(team: Arc<Team>) {
-        team.rests.store(true, SeqCst);
-        match RESTING.try_with(|resting| resting.0.replace(Some(Arc::clone(&team)))) {
-            Ok(before) => before.iter().for_each(|before| before.close()),
-            Err(_) => team.close(),
-        }
-    }
-}
-
-impl Drop for Resting {
-    fn drop(&mut self) {
-        self.0.get_mut().iter().for_each(|team| team.close());
-    }
 }
 
 /// Rayon workers that serve one leader.
@@ -233,17 +199,18 @@ pub fn run_with_threads<R>(threads: usize, f: impl FnOnce() -> R) -> R {
     lead(threads, f)
 }
 
-/// Runs `f` as the leader of the team that rests, or of a new one. Afterwards the thread leads the team that it led before, if there was one.
+/// Runs `f` as the leader of the team that rests, or of a new one. Afterwards the thread leads the team that it led before, if there was
+/// one.
 fn lead<R>(threads: usize, f: impl FnOnce() -> R) -> R {
     struct Leave(Option<Arc<Team>>);
     impl Drop for Leave {
         fn drop(&mut self) {
             if let Ok(Some(team)) = LEADING.try_with(|l| l.replace(self.0.take())) {
-                Resting::put(team);
+                resting::put(team);
             }
         }
     }
-    let team = Resting::take(threads).unwrap_or_else(|| Arc::new(Team::new(threads)));
+    let team = resting::take(threads).unwrap_or_else(|| Arc::new(Team::new(threads)));
     let _leave = LEADING.try_with(|l| l.replace(Some(team))).ok().map(Leave);
     f()
 }

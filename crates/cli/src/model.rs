@@ -170,13 +170,18 @@ fn packed(model: &Model, planning: &Planning) -> Result<Plan> {
         error => error.into(),
     })?;
     // Planning again keeps to the layouts for which the file was packed.
+    let layouts = plan.layouts();
+    check_measuring(planning, layouts, &format!(", and the file's are {}", layouts.name()))?;
+    Ok(plan)
+}
+
+/// Refuses options of measuring where the layouts are others. `which` says where those were stated.
+fn check_measuring(planning: &Planning, layouts: Layouts, which: &str) -> Result<()> {
     match planning.measuring() {
-        Some(option) if plan.layouts() != Layouts::Measured => {
-            let layouts = plan.layouts().name();
-            let text = format!("it is for measured layouts, and the file's are {layouts}; leave it out");
-            Err(Failure::usage(option, text))
+        Some(option) if layouts != Layouts::Measured => {
+            Err(Failure::usage(option, format!("it is for measured layouts{which}; leave it out")))
         }
-        _ => Ok(plan),
+        _ => Ok(()),
     }
 }
 
@@ -325,11 +330,7 @@ pub fn note_cache(plan: &Plan) {
 /// Plans a model.
 pub fn plan(graph: &Graph, planning: &Planning, sizes: Sizes) -> Result<Plan> {
     let layouts = planning.layout.unwrap_or(Layouts::Measured);
-    if layouts != Layouts::Measured
-        && let Some(option) = planning.measuring()
-    {
-        return Err(Failure::usage(option, "it is for measured layouts; leave it out"));
-    }
+    check_measuring(planning, layouts, "")?;
     let measures = layouts == Layouts::Measured && !planning.offline;
     let _line = Progress::start(if measures { "measuring layouts" } else { "planning" });
     let mut options = PlanOptions::new(layouts).sizes(sizes).profiles(profiles(planning));

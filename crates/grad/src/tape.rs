@@ -194,7 +194,8 @@ impl Tape {
     ///
     /// # Errors
     /// Before it runs, if a variable reaches it: `UnsupportedOp` if it has no gradient for the key of its operands, `UnsupportedDType` if it
-    /// has none for their dtypes. `InvalidArgument` for a value that depends on a variable where the op has no gradient by the operand; `InvalidArgument` for a value of another tape; the operator's own errors.
+    /// has none for their dtypes. `InvalidArgument` for a value that depends on a variable where the op has no gradient by the operand, and
+    /// for a value of another tape. The operator's own errors.
     #[track_caller]
     pub fn call_all(&mut self, op: &BoundOp, inputs: &[&Var]) -> Result<Vec<Var>> {
         if let Some(i) = inputs.iter().position(|var| var.tape != self.number) {

@@ -130,56 +130,57 @@ pub(crate) fn maybe<T>(op: &'static str, argument: &str, number: Option<Number<T
     number.map(|number| number.of(op, argument)).transpose()
 }
 
-/// `True` or `False`, or the text of another object.
-pub(crate) struct Flag(Result<bool, String>);
+/// What an argument takes, or the text of another object.
+pub(crate) struct Given<T>(Result<T, String>);
 
-impl<'a, 'py> FromPyObject<'a, 'py> for Flag {
+/// `True` or `False`.
+pub(crate) type Flag = Given<bool>;
+
+/// Two numbers of a sequence.
+pub(crate) type Pair = Given<[Number<f64>; 2]>;
+
+impl<'a, 'py, T> FromPyObject<'a, 'py> for Given<T>
+where
+    T: FromPyObjectOwned<'py>,
+{
     type Error = PyErr;
 
-    fn extract(x: Borrowed<'a, 'py, PyAny>) -> PyResult<Flag> {
-        Ok(Flag(x.extract().map_err(|_| shown(&x))))
+    fn extract(x: Borrowed<'a, 'py, PyAny>) -> PyResult<Given<T>> {
+        Ok(Given(x.extract().map_err(|_| shown(&x))))
     }
 }
 
 /// The default of an argument.
 impl From<bool> for Flag {
     fn from(flag: bool) -> Flag {
-        Flag(Ok(flag))
-    }
-}
-
-impl Flag {
-    /// The flag, for an argument of this function.
-    pub(crate) fn of(self, op: &'static str, argument: &str) -> Outcome<bool> {
-        let rule = || "it is `True` or `False`".to_string();
-        self.0.map_err(|got| invalid(op, argument, got, rule(), "pass one of them"))
-    }
-}
-
-/// Two numbers of a sequence, or the text of another object.
-pub(crate) struct Pair(Result<[Number<f64>; 2], String>);
-
-impl<'a, 'py> FromPyObject<'a, 'py> for Pair {
-    type Error = PyErr;
-
-    fn extract(x: Borrowed<'a, 'py, PyAny>) -> PyResult<Pair> {
-        Ok(Pair(x.extract().map_err(|_: PyErr| shown(&x))))
+        Given(Ok(flag))
     }
 }
 
 /// The default of an argument.
 impl From<[f64; 2]> for Pair {
     fn from(pair: [f64; 2]) -> Pair {
-        Pair(Ok(pair.map(Number::from)))
+        Given(Ok(pair.map(Number::from)))
+    }
+}
+
+impl<T> Given<T> {
+    fn or(self, op: &'static str, argument: &str, rule: &str, remedy: &str) -> Outcome<T> {
+        self.0.map_err(|got| invalid(op, argument, got, rule.to_string(), remedy))
+    }
+}
+
+impl Flag {
+    /// The flag, for an argument of this function.
+    pub(crate) fn of(self, op: &'static str, argument: &str) -> Outcome<bool> {
+        self.or(op, argument, "it is `True` or `False`", "pass one of them")
     }
 }
 
 impl Pair {
     /// The numbers, for an argument of this function.
     pub(crate) fn of(self, op: &'static str, argument: &str) -> Outcome<[Number<f64>; 2]> {
-        self.0.map_err(|got| {
-            invalid(op, argument, got, "it is a pair of numbers".to_string(), "pass a tuple of two")
-        })
+        self.or(op, argument, "it is a pair of numbers", "pass a tuple of two")
     }
 }
 

@@ -90,13 +90,18 @@ fn reorder_to_blocked(t: &Tensor, layout: Option<&str>) -> Outcome<BlockedTensor
     }
 }
 
-/// Refuses tensors whose elements numpy cannot have: an argument, or one of a list.
+/// Refuses a tensor whose elements another library cannot have.
+fn check_elements(t: &Bound<'_, PyTensor>, op: &'static str) -> PyResult<()> {
+    held(t.py(), op, || {
+        check_leaves(t, op)?;
+        t.get().strided(op).map(|_| ())
+    })
+}
+
+/// As [`check_elements`], for an argument of a function of numpy, or one of a list.
 fn check_readable(x: &Bound<'_, PyAny>) -> PyResult<()> {
     if let Ok(t) = x.cast::<PyTensor>() {
-        return held(x.py(), "__array__", || {
-            check_leaves(t, "__array__")?;
-            t.get().strided("__array__").map(|_| ())
-        });
+        return check_elements(t, "__array__");
     }
     match x.is_instance_of::<PyList>() || x.is_instance_of::<PyTuple>() {
         true => x.try_iter()?.try_for_each(|one| check_readable(&one?)),
@@ -246,10 +251,7 @@ impl PyTensor {
     /// The elements as a read-only numpy array that shares the memory.
     fn numpy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        held(py, "numpy", || {
-            check_leaves(slf, "numpy")?;
-            slf.get().strided("numpy").map(|_| ())
-        })?;
+        check_elements(slf, "numpy")?;
         let view = pyo3::types::PyMemoryView::from(slf.as_any())?;
         py.import("numpy")?.call_method1("asarray", (view,))
     }
@@ -261,10 +263,7 @@ impl PyTensor {
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        held(py, "__array__", || {
-            check_leaves(slf, "__array__")?;
-            slf.get().strided("__array__").map(|_| ())
-        })?;
+        check_elements(slf, "__array__")?;
         let array = PyTensor::numpy(slf)?;
         let options = PyDict::new(py);
         options.set_item("dtype", dtype)?;

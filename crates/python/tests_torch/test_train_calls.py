@@ -487,4 +487,4 @@ def test_a_state_that_is_kept_stays_as_it_was():
     net.step()
     assert list(kept) == list(before) and all(torch.equal(kept[name], x) for name, x in before.items())
     assert not torch.equal(net.state_dict()["1.running_mean"], before["1.running_mean"])
-    assert kept._metadata == before._metadata
+    assert kept._metadata == before._metadata and kept._metadata["1"] == nn.BatchNorm2d(4).state_dict()._metadata[""]

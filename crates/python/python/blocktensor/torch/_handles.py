@@ -114,13 +114,13 @@ class Absent:
 
 
 #: What the table calls the dtypes of masks and indices.
-_TABLE_DTYPES = {"u8": "bool", "s32": "int64"}
+TABLE_DTYPES = {"u8": "bool", "s32": "int64"}
 
 
 def value_of(t: Tensor) -> Value:
     """A tensor as the table takes it."""
     dtype = t.dtype
-    return Value("", t.shape, t) if dtype == "f32" else Value("", t.shape, t, _TABLE_DTYPES.get(dtype, dtype))
+    return Value("", t.shape, t) if dtype == "f32" else Value("", t.shape, t, TABLE_DTYPES.get(dtype, dtype))
 
 
 #: Tensors of PyTorch that were operands before, most often weights: sharing their memory takes longer than small ops do.

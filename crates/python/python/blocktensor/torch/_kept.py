@@ -216,12 +216,11 @@ class Owned(Kept):
 
     def save(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         with self._with_parameters():
-            state = self.module.state_dict(prefix=prefix, keep_vars=keep_vars)
+            self.module.state_dict(destination=destination, prefix=prefix, keep_vars=keep_vars)
         # Weights are copies: statistics beside them too, or a state that is kept would get those of later steps.
-        live = {id(x) for x in self.module.buffers()} | {x.data_ptr() for x in self.module.buffers()}
-        for name, x in state.items():
-            is_live = isinstance(x, torch.Tensor) and (id(x) in live or x.data_ptr() in live)
-            destination[name] = x.detach().clone() if is_live else x
+        for name, x in self.module.named_buffers(remove_duplicate=False):
+            if f"{prefix}{name}" in destination:
+                destination[f"{prefix}{name}"] = x.detach().clone()
 
     def load(
         self, state: Any, prefix: str, metadata: Any, strict: bool, missing: list[str], unexpected: list[str], errors: list[str]

@@ -10,7 +10,7 @@ from .._errors import InvalidArgument, UnsupportedOp
 from .._native import Tensor
 from .._operators import UnsupportedAttribute
 from ._answers import Answers
-from ._handles import ACTIVE, as_torch, as_view, check_alone, shared
+from ._handles import ACTIVE, TABLE_DTYPES, as_torch, as_view, check_alone, shared
 from ._index import indexed
 from ._told import error
 from ._weights import Weight
@@ -44,7 +44,8 @@ class RecordedTensor(Answers):
     @property
     def dtype(self) -> Any:
         """PyTorch's: a mask is `torch.bool`, and indices are `torch.int64`."""
-        return _DTYPES.get(self.data.dtype) or super().dtype
+        name = TABLE_DTYPES.get(self.data.dtype)
+        return super().dtype if name is None else getattr(torch, name)
 
     def item(self) -> Any:
         number = self.data.item()
@@ -176,10 +177,6 @@ class RecordedTensor(Answers):
         data = self.data
         told = f"{list(data.shape)} {data.dtype} {data.layout}" if isinstance(data, Tensor) else repr(data)
         return f"RecordedTensor({told})"
-
-
-#: What u8 and s32 are in a forward.
-_DTYPES = {"u8": torch.bool, "s32": torch.int64}
 
 
 def _refused(name: str, remedy: str) -> Exception:
