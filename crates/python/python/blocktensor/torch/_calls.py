@@ -19,7 +19,7 @@ from . import _core as _core  # fills the table
 from ._compose import masks
 from ._export import FACTORIES, error
 from ._handles import ACTIVE, DTYPES, Absent, Handle, as_view, check_alone, described, imported, making, narrowed, overlap, refused, value_of
-from ._recorded_ops import RECORDED
+from ._recorded_ops import RECORDED, check_labels, check_numbers
 from ._replay import replayed
 from ._signatures import LISTS, PLAIN_TYPES, TRAINS, Form, as_form, form_of
 from ._told import told_text
@@ -336,6 +336,8 @@ def _result(name: str, form: Form, arguments: list[Any], keywords: dict[str, Any
     if name not in TABLE:
         if name in WITHOUT_OP:
             raise Unsupported(WITHOUT_OP[name])
+        if ACTIVE.recording is not None:
+            check_labels(name, values)
         if name in ("full_like", "new_full") and values[0].dtype == "bool" and keywords.get("dtype") is None:
             held(values[0], arguments[-1])
         if name in FACTORIES and not values[0].tensor.is_blocked:
@@ -357,6 +359,8 @@ def _is_recorded(name: str) -> bool:
 
 def _tabled(name: str, form: Form, values: list[Any], named: dict[str, Any], given: list[Any] | None = None) -> Any:
     """What the table makes of a call."""
+    if name in _ARITHMETIC and ACTIVE.recording is not None and not masks(*values[:2]):
+        check_numbers(name, values)
     if name in _ARITHMETIC and masks(*values[:2]):
         remedy = "write `a | b` for their sum and `a & b` for their product, or compute with `a.float()`"
         raise Unsupported("both operands are masks, which PyTorch does not compute with as numbers", remedy)

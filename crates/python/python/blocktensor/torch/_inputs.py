@@ -60,11 +60,15 @@ def in_order(args: tuple[Any, ...], named: Mapping[str, Any], names: Sequence[st
     return (*args, *(named[name] for name in rest if name is not None))
 
 
-def check_traced() -> None:
+def check_traced(remedy: str) -> None:
     """Refuses `torch.jit.trace` and `make_fx`, which keep the results of the example as constants."""
-    name = "torch.jit.trace" if torch._C._is_tracing() else "make_fx"
+    raise traced("torch.jit.trace" if torch._C._is_tracing() else "make_fx", remedy)
+
+
+def traced(name: str, remedy: str) -> Exception:
+    """The error for a module that is traced."""
     text = f"`{name}` records calls of PyTorch, and this module's are none: its results would be constants"
-    raise error(UnsupportedOp, text, "trace the model itself, or keep a packed module with `save`", op=name)
+    return error(UnsupportedOp, text, remedy, op=name)
 
 
 def is_dual(x: torch.Tensor) -> bool:

@@ -215,7 +215,7 @@ class BlockedModule(OfOnePlan):
         if torch.compiler.is_compiling():
             check_compiled()
         if torch._C._is_tracing() or torch._C._get_dispatch_mode(_PROXY) is not None:
-            check_traced()
+            check_traced("trace the model itself, or keep the packed module with `save`")
         if named:
             args = in_order(args, named, self._names)
         try:

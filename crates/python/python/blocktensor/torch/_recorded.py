@@ -63,10 +63,14 @@ class RecordedTensor(Answers):
     def __dlpack__(self, **options: Any) -> Any:
         return self._read("__dlpack__", self.requires_grad).__dlpack__(**options)
 
+    def __dlpack_device__(self) -> tuple[int, int]:
+        # Asked first: `__dlpack__` then says why a value is refused, or reorders one that is blocked.
+        return torch.zeros(()).__dlpack_device__()  # type: ignore[no-any-return]
+
     def _read(self, name: str, is_lost: bool = False) -> Tensor:
         """The numbers in rows. What would get no gradient is refused, as PyTorch refuses it."""
         if is_lost:
-            raise _refused(name, "call it on `x.detach()`, of which no gradient is wanted")
+            raise _refused(name, "write it in PyTorch's functions, or call it on `x.detach()`, of which no gradient is wanted")
         recording = ACTIVE.recording
         made: Tensor = recording.plain(name, recording.detached(self.data))
         return made

@@ -1,9 +1,11 @@
 """Calls that are other ops where they are recorded: what training changes, and gradients that PyTorch defines in its own way."""
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch.utils.checkpoint
 
 from ._handles import ACTIVE, shared, value_of
 from ._values import TABLE, Builder, Unsupported, Value, adds_to
@@ -13,6 +15,43 @@ RECORDED: dict[str, Callable[..., Any]] = {}
 
 
 recorded = adds_to(RECORDED)
+
+#: Losses of labels, which are integers, and what to write for them.
+_OF_LABELS = {
+    "cross_entropy_loss": "call `F.cross_entropy(net(x), y)` on what the module returns, "
+    "or pass `F.one_hot(y, classes).movedim(-1, 1).float()`",
+    **dict.fromkeys(
+        ("nll_loss", "nll_loss_nd", "nll_loss2d"),
+        "call `F.nll_loss(net(x), y)` on what the module returns, or write `-x.gather(1, y[:, None]).mean()`",
+    ),
+}
+
+
+def check_labels(name: str, values: list[Any]) -> None:
+    """Refuses a loss of labels, which PyTorch takes for comparisons and choices of integers."""
+    if name in _OF_LABELS and len(values) > 1 and getattr(values[1], "dtype", "f32") != "f32":
+        raise Unsupported("labels that are integers: a loss of them has no op", _OF_LABELS[name])
+
+
+def check_numbers(name: str, values: list[Any]) -> None:
+    """Refuses arithmetic of a mask whose result PyTorch has in int64, or refuses itself."""
+    is_mask = [isinstance(x, Value) and x.dtype == "bool" for x in values[:2]]
+    if not any(is_mask):
+        return
+    if name in ("sub", "rsub"):
+        raise Unsupported("PyTorch has no difference of a mask", "compute with `m.float()`, or write `~m`, or `m ^ n`")
+    if any(type(x) is int for x in values[:2]):
+        raise Unsupported("a mask and a whole number, whose result is of torch.int64 in PyTorch", "compute with `m.float()`")
+
+
+def _check_checkpoint() -> None:
+    """Refuses running statistics inside of a checkpoint: PyTorch's `backward` runs the part again, and updates them a second time."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and ACTIVE.recording.records:
+        if frame.f_globals.get("__name__") == torch.utils.checkpoint.__name__:
+            reason = "running statistics inside of `torch.utils.checkpoint`, which PyTorch updates again in `backward`, and a tape does not"
+            raise Unsupported(reason, "call the part without the checkpoint, or pass `track_running_stats=False` to the norm")
+        frame = frame.f_back
 
 
 @recorded("batch_norm")
@@ -34,6 +73,8 @@ def batch_norm(
     if b.given is None:
         raise Unsupported("a batch norm that a part of another call is")
     kept = b.given[3:5]
+    if any(x is not None for x in kept):
+        _check_checkpoint()
     # Copies: the next forward writes into the buffers, perhaps before this one's backward.
     before = [shared(x.detach().clone()) for x in kept if x is not None]
     if len(before) < 2:

@@ -9,7 +9,16 @@ import torch
 from torch.utils import _pytree as pytree
 
 from .. import _native
-from .._errors import InvalidArgument, KeyMismatch, LayoutMismatch, OpaqueLayoutError, RankMismatch, UnsupportedOp
+from .._errors import (
+    DTypeMismatch,
+    InvalidArgument,
+    KeyMismatch,
+    LayoutMismatch,
+    OpaqueLayoutError,
+    RankMismatch,
+    UnsupportedDType,
+    UnsupportedOp,
+)
 from .._native import Tape, Tensor, Var
 from ._calls import call as call_torch
 from ._handles import ACTIVE, Handle, check_autocast, shared, value_of
@@ -109,11 +118,20 @@ class Recording:
                 raise
             self._miss(getattr(function, "__name__", str(function)).strip("_"), e)
             return self._stand_in(function, args, kwargs, e)
+        except (DTypeMismatch, UnsupportedDType) as e:
+            raise self._of_dtype(e) from None
         finally:
             self.records = before
 
     def _miss(self, name: str, e: UnsupportedOp) -> None:
         self.missing.append((self.path(), name, first_line(str(e))))
+
+    def _of_dtype(self, e: DTypeMismatch | UnsupportedDType) -> Exception:
+        """An op's error for a dtype, with the conversion that values and tensors of PyTorch have, and the module."""
+        text = str(e).removesuffix(f"; {e.remedy}").removeprefix(f"op `{e.op}`: ")
+        made: Any = error(type(e), f"op `{e.op}` in module `{self.path()}`: {text}", "pass `x.float()`", op=e.op)
+        made.operands = e.operands
+        return made  # type: ignore[no-any-return]
 
     def _stand_in(self, function: Any, args: Any, kwargs: dict[str, Any], e: UnsupportedOp) -> Any:
         """Zeros of the sizes that PyTorch gives the result. Where it does not tell, the search ends here."""
@@ -167,7 +185,8 @@ class Recording:
         if isinstance(x, torch.Tensor):
             if x.requires_grad and self.records:
                 text = "an operand that requires a gradient, and is no parameter of the module and none of its inputs"
-                raise error(UnsupportedOp, text, "make it a parameter, pass it as an input, or call `.detach()`", op="train")
+                remedy = "make it a parameter, pass it as an input (of its own, or in a list, tuple or dict), or call `.detach()`"
+                raise error(UnsupportedOp, text, remedy, op="train")
             if x.dtype in _WRAP:
                 text = f"an operand of {x.dtype}, whose numbers wrap around"
                 raise error(UnsupportedOp, text, "pass `x.float()`, or `x.bool()` of a mask", op="train")

@@ -7,22 +7,21 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 import torch
-from torch._C._functorch import is_functorch_wrapped_tensor
-from torch._subclasses.fake_tensor import FakeTensor
 from torch.nn.modules import module as torch_modules
 from torch.utils import _pytree as pytree
 
 from .. import _native
-from .._errors import Aliasing, DTypeMismatch, InvalidArgument, UnsupportedOp
+from .._errors import Aliasing, InvalidArgument, UnsupportedOp
 from .._native import AdamW, Gradients, SGD, Tensor, Var
 from ._beside import OfOnePlan, check_compiled
-from ._handles import Handle, as_torch, described, overlap, shared
-from ._inputs import check_traced, elsewhere, is_dual
+from ._handles import as_torch, overlap, shared
+from ._inputs import check_traced, traced
 from ._kept import Owned, Parameters
 from ._options import check_module
 from ._recorded import RecordedTensor
 from ._recording import Recording
 from ._told import error, told_text
+from ._trained_ends import check_input, check_result, told_inputs
 from ._unwrap import unwrapped
 from ._weights import native_block
 
@@ -31,6 +30,9 @@ _MODULES: "weakref.WeakSet[TrainedModule]" = weakref.WeakSet()
 
 _LAYOUTS = ("blocked", "nhwc")
 _WEIGHTS = ("blocktensor", "torch")
+
+#: What to trace in place of a trained module.
+TRACED = "trace a model that has loaded `net.state_dict()`"
 
 
 def train(
@@ -65,11 +67,14 @@ def train(
     return TrainedModule(Owned(model, layout) if weights == "blocktensor" else Parameters(model, layout), optimizer, layout)
 
 
-def _asked_by_dynamo() -> bool:
-    """Whether `torch.compile` looks at the buffers of a module that its code meets, before it finds that the module is not compiled."""
+def _is_asked_by(package: str) -> bool:
+    """Whether code of a package of PyTorch asks: the walk's error would name what its caller did not call.
+
+    `torch.compile` looks at the buffers of a module that its code meets, before it finds that the module is not compiled.
+    """
     frame: Any = sys._getframe(2)
     for _ in range(6):
-        if frame is None or str(frame.f_globals.get("__name__")).startswith("torch._dynamo."):
+        if frame is None or str(frame.f_globals.get("__name__")).startswith(package):
             return frame is not None
         frame = frame.f_back
     return False
@@ -131,11 +136,13 @@ class TrainedModule(OfOnePlan):
 
     def named_modules(self, *args: Any, **named: Any) -> Generator[tuple[str, torch.nn.Module]]:
         """Those of `weights="torch"`. Code that walks a model would not find packed weights, nor reach the modules that are trained."""
-        if not _asked_by_dynamo():
+        if not _is_asked_by("torch._dynamo."):
             self.kept.check_walk("named_modules")
         yield from super().named_modules(*args, **named)
 
     def named_children(self) -> Generator[tuple[str, torch.nn.Module]]:
+        if _is_asked_by("torch.jit."):
+            raise traced("torch.jit.trace", TRACED)
         self.kept.check_walk("named_children")
         yield from super().named_children()
 
@@ -200,7 +207,7 @@ class TrainedModule(OfOnePlan):
         if torch.compiler.is_compiling():
             check_compiled()
         if torch._C._is_tracing() or torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.PROXY) is not None:
-            check_traced()
+            check_traced(TRACED)
         return _unrecorded(self, args, named, True)
 
     def _locked(self, args: Any, named: Any, keeps: bool) -> Any:
@@ -219,7 +226,7 @@ class TrainedModule(OfOnePlan):
         _check_hooks(self.kept.module)
         leaves, structure = pytree.tree_flatten((args, named))
         for x in leaves:
-            _check_input(x)
+            check_input(x)
         inputs = [x for x in leaves if isinstance(x, torch.Tensor)]
         # Each once: PyTorch adds up what it is told for each.
         told = list({id(x): x for x in (*inputs, *self.kept.anchors())}.values())
@@ -231,8 +238,11 @@ class TrainedModule(OfOnePlan):
             run.variables = variables
             leaves = [run.input(x) if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in leaves]
             args, named = pytree.tree_unflatten(leaves, structure)
-            made = self.kept.module(*args, **named)
+            with told_inputs((*args, *named.values())):
+                made = self.kept.module(*args, **named)
             results, spec = pytree.tree_flatten(made)
+            for x in results:
+                check_result(x)
             results = [run.output(x) if isinstance(x, RecordedTensor) else x for x in results]
         self.__dict__["reorders"] = recording.reorders
         results = run.attached(told, results)
@@ -381,29 +391,6 @@ def _apart(gradients: list[Tensor | None]) -> list[torch.Tensor | None]:
             is_shared = any(y is not None and overlap(x, y) for y in gradients[:i])
             made.append(as_torch(x).clone() if is_shared else as_torch(x))
     return made
-
-
-def _check_input(x: Any) -> None:
-    """Refuses what the tape cannot take. Integers and masks stay PyTorch's."""
-    text = "op `train`: argument `input`: got"
-    if isinstance(x, (Handle, Tensor)):
-        what = f"{text} a tensor of this package ({described(x)}), but trained modules take those of PyTorch"
-        remedy = "pass `x.to_strided().torch()`" if isinstance(x, Handle) else "pass `torch.from_dlpack(x.to_strided())`"
-        raise error(InvalidArgument, what, remedy, op="train")
-    if not isinstance(x, torch.Tensor):
-        if hasattr(x, "__dlpack__"):
-            what = f"{text} {type(x).__module__}.{type(x).__name__}, but trained modules take tensors of PyTorch"
-            raise error(InvalidArgument, what, "pass `torch.from_dlpack(x)`", op="train")
-        return
-    if isinstance(x, FakeTensor) or is_functorch_wrapped_tensor(x):
-        raise error(UnsupportedOp, f"{text} a stand-in of a trace or of `torch.func`", "call the module on tensors", op="train")
-    found = elsewhere(x)
-    if found is not None:
-        raise error(InvalidArgument, f"{text} {found[0]}, but inputs are dense tensors on the CPU", found[1], op="train")
-    if is_dual(x):
-        raise error(UnsupportedOp, f"{text} a tensor with a tangent (`torch.autograd.forward_ad`)", "use the model itself", op="train")
-    if (x.is_floating_point() or x.is_complex()) and x.dtype != torch.float32:
-        raise error(DTypeMismatch, f"{text} {x.dtype}, but floating-point inputs are torch.float32", "pass `x.float()`", op="train")
 
 
 def _check_hooks(module: torch.nn.Module) -> None:
