@@ -199,7 +199,7 @@ pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassRep
         }
         None => {
             let (layouts, plans) = within.map_or_else(|| buildable(build, most), Ok)?;
-            let race = race::race(layouts, &plans, stop)?;
+            let race = race::race(layouts, &plans, solution.cost, stop)?;
             if let Some(name) = &name {
                 race.times().for_each(|(layouts, seconds)| {
                     cache.put(in_layouts(name, layouts), Some(Profile::once(seconds, race.disturbed)));

@@ -16,9 +16,16 @@ const RUNS: (usize, usize) = (4, 8);
 /// After so long, other work does not add runs.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// A plan whose runs all take this many times the least time of another does not run again, after this many runs: the first one meets
-/// memory that it never touched, and a moment in which the machine is slow may take as long as it.
+/// A plan that needs this many times the least time of another does not run again, after this many runs: the first one meets memory
+/// that it never touched, and a moment in which the machine is slow may take as long as it.
 const HOPELESS: (f64, usize) = (1.3, 2);
+
+/// A plan whose runs all take this many times the sum of its least steps was disturbed, and so was one that takes this many times
+/// the sum of what its nodes took alone and [`START`]: a slow machine is not always seen from the time that threads waited.
+const DOUBTFUL: (f64, f64) = (1.1, 1.5);
+
+/// More than what a run takes around its steps, in **seconds**.
+const START: f64 = 5e-4;
 
 /// Plans whose times differ by less than this share are equally fast: so where nothing disturbed, and where other work did.
 const TIE: (f64, f64) = (0.005, 0.02);
@@ -71,12 +78,15 @@ struct Least {
     steps: Vec<f64>,
     /// What passes between the steps.
     between: f64,
+    /// What its nodes and reorders took alone, if that is known.
+    alone: Option<f64>,
 }
 
 impl Least {
     /// Of a plan of so many steps that did not run yet.
-    fn new(steps: usize) -> Least {
-        Least { whole: f64::INFINITY, steps: vec![f64::INFINITY; steps], between: f64::INFINITY }
+    fn new(steps: usize, alone: Option<f64>) -> Least {
+        let steps = vec![f64::INFINITY; steps];
+        Least { whole: f64::INFINITY, steps, between: f64::INFINITY, alone }
     }
 
     fn take(&mut self, whole: f64, steps: &[f64]) {
@@ -92,18 +102,32 @@ impl Least {
             false => self.whole,
         }
     }
+
+    /// Whether it took longer than it needs.
+    fn is_doubtful(&self) -> bool {
+        let alone = self.alone.is_some_and(|alone| self.seconds(true) > DOUBTFUL.1 * alone + START);
+        alone || self.whole > DOUBTFUL.0 * self.seconds(true)
+    }
+
+    /// What it needs at least, as far as that is known.
+    fn needs(&self) -> f64 {
+        let measured = self.seconds(true);
+        self.alone.map_or(measured, |alone| measured.min(alone))
+    }
 }
 
-/// Runs the plans by turns.
-pub(super) fn race(layouts: Vec<Layouts>, plans: &[Plan], stop: &Stop) -> Result<Race> {
+/// Runs the plans by turns. `mixture` is what the nodes and reorders of the plan of measured layouts took alone, in **seconds**.
+pub(super) fn race(layouts: Vec<Layouts>, plans: &[Plan], mixture: f64, stop: &Stop) -> Result<Race> {
     // One team for all, as in `measure`.
-    blocktensor::run(|| blocktensor::with_stand_ins(|| race_by_turns(layouts, plans, stop)))
+    blocktensor::run(|| blocktensor::with_stand_ins(|| race_by_turns(layouts, plans, mixture, stop)))
 }
 
-fn race_by_turns(layouts: Vec<Layouts>, plans: &[Plan], stop: &Stop) -> Result<Race> {
+fn race_by_turns(layouts: Vec<Layouts>, plans: &[Plan], mixture: f64, stop: &Stop) -> Result<Race> {
     let inputs = plans[0].zeros()?;
     let refs: Vec<&StridedTensor> = inputs.iter().collect();
-    let mut least: Vec<Least> = plans.iter().map(|plan| Least::new(plan.steps.len())).collect();
+    let alone = |layouts: &Layouts| (*layouts == Layouts::Measured).then_some(mixture);
+    let mut least: Vec<Least> =
+        plans.iter().zip(&layouts).map(|(plan, l)| Least::new(plan.steps.len(), alone(l))).collect();
     let mut samples: Vec<Vec<Sample>> = vec![Vec::new(); plans.len()];
     let (start, load) = (Instant::now(), Load::new());
     let mut disturbed = false;
@@ -111,11 +135,10 @@ fn race_by_turns(layouts: Vec<Layouts>, plans: &[Plan], stop: &Stop) -> Result<R
         if round >= RUNS.0 && (!disturbed || start.elapsed() > LONGEST) {
             break;
         }
-        let best = least.iter().map(|l| l.whole).fold(f64::INFINITY, f64::min);
+        let best = least.iter().map(|l| l.seconds(true)).fold(f64::INFINITY, f64::min);
+        let open = |l: &Least| round < HOPELESS.1 || l.needs() <= HOPELESS.0 * best;
         let runs = plans.iter().zip(&mut least).zip(&mut samples);
-        for ((plan, least), samples) in
-            runs.filter(|((_, l), _)| round < HOPELESS.1 || l.whole <= HOPELESS.0 * best)
-        {
+        for ((plan, least), samples) in runs.filter(|((_, l), _)| open(l)) {
             let mut watch = (stop, Clock::of(plan));
             let sample = load.sample(|| {
                 let start = Instant::now();
@@ -125,8 +148,9 @@ fn race_by_turns(layouts: Vec<Layouts>, plans: &[Plan], stop: &Stop) -> Result<R
             samples.push(sample);
             least.take(sample.seconds, &watch.1.seconds);
         }
-        // Where fewer than half of the runs of any plan count.
-        disturbed = samples.iter().any(|samples| undisturbed(samples).len() * 2 < samples.len());
+        // Where fewer than half of the runs of any plan count, or one that could win took longer than it needs.
+        disturbed = samples.iter().any(|samples| undisturbed(samples).len() * 2 < samples.len())
+            || least.iter().any(|l| open(l) && l.is_doubtful());
     }
     Ok(Race { layouts, seconds: least.iter().map(|l| l.seconds(disturbed)).collect(), disturbed })
 }
@@ -151,10 +175,29 @@ mod tests {
 
     #[test]
     fn a_disturbed_run_counts_by_its_least_steps() {
-        let mut least = Least::new(2);
+        let mut least = Least::new(2, None);
         least.take(8.5, &[1.0, 7.0]);
         least.take(7.25, &[5.0, 2.0]);
         assert_eq!(least.seconds(true), 3.25);
         assert_eq!(least.seconds(false), 7.25);
+    }
+
+    #[test]
+    fn a_plan_far_above_its_steps_or_its_nodes_was_disturbed() {
+        let of = |runs: &[(f64, [f64; 2])], alone| {
+            let mut least = Least::new(2, alone);
+            runs.iter().for_each(|(whole, steps)| least.take(*whole, steps));
+            least
+        };
+        let quiet = of(&[(8.25, [4.0, 4.0]), (8.5, [4.25, 4.0])], Some(7.0));
+        assert!(!quiet.is_doubtful());
+        assert_eq!(quiet.needs(), 7.0);
+        // A step was slow in one run, the other step in the other.
+        assert!(of(&[(8.25, [6.0, 2.0]), (8.25, [2.0, 6.0])], None).is_doubtful());
+        // Both runs were slow as a whole.
+        let slow = of(&[(16.25, [8.0, 8.0]), (17.25, [8.0, 9.0])], Some(8.0));
+        assert!(slow.is_doubtful());
+        assert_eq!(slow.needs(), 8.0);
+        assert_eq!(of(&[(16.25, [8.0, 8.0])], None).needs(), 16.25);
     }
 }
