@@ -22,6 +22,7 @@ pub(crate) mod vectors;
 use std::marker::PhantomData;
 
 use crate::math::Arithmetic;
+pub(crate) use arch::Wide;
 pub use level::Isa;
 pub(crate) use level::level;
 
@@ -85,6 +86,12 @@ pub(crate) fn barrier() {
 #[inline]
 pub(crate) fn dispatch<L: Loop>(l: L) -> L::Out {
     arch::dispatch(l)
+}
+
+/// The vectors of loops that are not compiled for x86-64's baseline: where it has another way, that saves code that few machines run.
+/// `None` in a process that has the baseline alone.
+pub(crate) fn wide() -> Option<Wide> {
+    arch::wide()
 }
 
 /// Runs the loop with the widest vectors of this machine, and with fused multiply-add where they have it.

@@ -42,6 +42,22 @@ pub(super) fn dispatch<L: Loop>(l: L) -> L::Out {
     l.run()
 }
 
+/// The only vectors.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wide;
+
+pub(super) fn wide() -> Option<Wide> {
+    Some(Wide)
+}
+
+impl Wide {
+    /// Runs the loop.
+    #[inline]
+    pub(crate) fn run<L: Loop>(self, l: L) -> L::Out {
+        l.run()
+    }
+}
+
 /// Every aarch64 machine has fused multiply-add.
 #[inline]
 pub(super) fn dispatch_math<L: MathLoop>(l: L) -> L::Out {

@@ -7,7 +7,7 @@ use crate::kernels::lanes::RowVectors;
 use crate::kernels::pool::fold::{WindowFold, finish_all, join_all, load_all};
 use crate::kernels::pool::geometry::Windows;
 use crate::kernels::pool::rows::ResultPart;
-use crate::simd::{Loop, barrier, dispatch};
+use crate::simd::{Loop, Wide, barrier};
 
 /// The largest number of rows of a window that are read side by side.
 pub(crate) const MAX_ROWS: usize = 8;
@@ -24,24 +24,24 @@ pub(crate) fn is_faster(windows: &Windows, width: usize) -> bool {
 }
 
 /// Writes one row of the part.
-pub(super) fn write_row<F: WindowFold>(part: &mut ResultPart<'_, '_, F>) {
+pub(super) fn write_row<F: WindowFold>(part: &mut ResultPart<'_, '_, F>, wide: Wide) {
     if part.dst.lanes.len() >= 16 {
-        write_row_in_vectors::<F, 16>(part)
+        write_row_in_vectors::<F, 16>(part, wide)
     } else {
-        write_row_in_vectors::<F, 8>(part)
+        write_row_in_vectors::<F, 8>(part, wide)
     }
 }
 
-fn write_row_in_vectors<F: WindowFold, const L: usize>(part: &mut ResultPart<'_, '_, F>) {
+fn write_row_in_vectors<F: WindowFold, const L: usize>(part: &mut ResultPart<'_, '_, F>, wide: Wide) {
     match part.source_rows.len() {
-        1 => dispatch(DirectRow::<F, L, 1>(part)),
-        2 => dispatch(DirectRow::<F, L, 2>(part)),
-        3 => dispatch(DirectRow::<F, L, 3>(part)),
-        4 => dispatch(DirectRow::<F, L, 4>(part)),
-        5 => dispatch(DirectRow::<F, L, 5>(part)),
-        6 => dispatch(DirectRow::<F, L, 6>(part)),
-        7 => dispatch(DirectRow::<F, L, 7>(part)),
-        _ => dispatch(DirectRow::<F, L, MAX_ROWS>(part)),
+        1 => wide.run(DirectRow::<F, L, 1>(part)),
+        2 => wide.run(DirectRow::<F, L, 2>(part)),
+        3 => wide.run(DirectRow::<F, L, 3>(part)),
+        4 => wide.run(DirectRow::<F, L, 4>(part)),
+        5 => wide.run(DirectRow::<F, L, 5>(part)),
+        6 => wide.run(DirectRow::<F, L, 6>(part)),
+        7 => wide.run(DirectRow::<F, L, 7>(part)),
+        _ => wide.run(DirectRow::<F, L, MAX_ROWS>(part)),
     }
 }
 

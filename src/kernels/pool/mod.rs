@@ -14,7 +14,8 @@
 //! | NCHW, nChw4c, NHWC of fewer than 8 channels | `scratch::write_row` |
 //! | nChw16c, nChw8c, NHWC of 8 channels and more | `direct::write_row` or `scratch::write_row` |
 //!
-//! `direct::write_row` runs if `direct::is_faster` for the windows of the call, and a window has at most 8 source rows.
+//! `direct::write_row` runs if `direct::is_faster` for the windows of the call, a window has at most 8 source rows, and the machine
+//! has vectors of 256 bits.
 //!
 //! `scratch::write_row` folds source columns along D and H into a scratch row, then folds windows along W. `direct::write_row`
 //! reads windows from the source, with vectors along the lanes. Both fold in the same order, so results have the same bits.

@@ -7,6 +7,7 @@ use crate::kernels::pool::fold::{Max, MeanInF32, MeanInF64, WindowFold};
 use crate::kernels::pool::geometry::{Span, Windows};
 use crate::kernels::pool::{direct, scratch};
 use crate::kernels::spatial::SpatialOperands;
+use crate::simd::{self, Wide};
 
 /// Windows of at most this many elements are summed in f32, larger ones in f64.
 pub(crate) const MAX_TAPS_IN_F32: usize = 64;
@@ -36,7 +37,7 @@ enum RowMethod {
     /// Its windows have no elements: dilation or padding leads past all of them.
     Empty,
     /// By [`direct::write_row`].
-    Direct,
+    Direct(Wide),
     /// By [`scratch::write_row`].
     Scratch,
 }
@@ -46,9 +47,10 @@ enum RowMethod {
 fn row_method(src_view: &Lanes, windows: &Windows) -> impl Fn(usize) -> RowMethod + Sync {
     // NCHW has one lane, blocked layouts have one block's channels, and channels-last (NHWC) has all channels.
     let direct = src_view.lanes >= 8 && direct::is_faster(windows, src_view.spatial[2]);
-    move |source_rows| match source_rows {
-        0 => RowMethod::Empty,
-        _ if direct && source_rows <= direct::MAX_ROWS => RowMethod::Direct,
+    let wide = simd::wide().filter(|_| direct);
+    move |source_rows| match (source_rows, wide) {
+        (0, _) => RowMethod::Empty,
+        (1..=direct::MAX_ROWS, Some(wide)) => RowMethod::Direct(wide),
         _ => RowMethod::Scratch,
     }
 }
@@ -125,7 +127,7 @@ impl<F: WindowFold> ResultPart<'_, '_, F> {
                         self.write_empty_window(column, lanes.start, lanes.len());
                     }
                 }
-                RowMethod::Direct => direct::write_row(&mut self),
+                RowMethod::Direct(wide) => direct::write_row(&mut self, wide),
                 RowMethod::Scratch => scratch::write_row(&mut self),
             }
         }

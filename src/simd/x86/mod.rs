@@ -28,6 +28,32 @@ pub(super) fn dispatch<L: Loop>(l: L) -> L::Out {
     }
 }
 
+/// Vectors of 256 bits and more.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Wide {
+    Avx2(Avx2),
+    Avx512(Avx512),
+}
+
+pub(super) fn wide() -> Option<Wide> {
+    match super::level() {
+        Level::Avx512(proof) => Some(Wide::Avx512(proof)),
+        Level::Avx2(proof) => Some(Wide::Avx2(proof)),
+        Level::Baseline => None,
+    }
+}
+
+impl Wide {
+    /// Runs the loop with the widest vectors of this machine.
+    #[inline]
+    pub(crate) fn run<L: Loop>(self, l: L) -> L::Out {
+        match self {
+            Wide::Avx512(proof) => proof.run(l),
+            Wide::Avx2(proof) => proof.run(l),
+        }
+    }
+}
+
 /// As [`dispatch`]. AVX2 and AVX-512 come with fused multiply-add.
 #[inline]
 pub(super) fn dispatch_math<L: MathLoop>(l: L) -> L::Out {
