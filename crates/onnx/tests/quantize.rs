@@ -1,6 +1,7 @@
 //! Ops of quantised models, with the answers of ONNX's own examples where it has some, else computed by hand.
 
 use blocktensor::StridedTensor;
+use blocktensor::dispatch::Isa;
 use blocktensor_graph::{Layouts, PlanOptions};
 use rten_onnx::onnx::DataType;
 
@@ -170,6 +171,39 @@ fn a_quantised_convolution() {
     // Sums: 4 + (-3, 6, 10) and -40 + (12, 403, 97); times 0.0625 and 0.125: 0.0625, 0.625, 0.875 and -3.5, 45.375, 7.125.
     assert_eq!(got[0], (vec![1, 2, 1, 3], vec![-3.0, -2.0, -2.0, -7.0, 42.0, 4.0]));
     assert_eq!(got[1].1, [0.0, 2.0, 2.0, -8.0, 90.0, 14.0]);
+}
+
+/// A run holds inputs of integers as s32: those that are dequantised become bytes first, which integer kernels take.
+#[test]
+fn inputs_of_bytes_are_computed_on_as_integers() {
+    for (of, zero, x) in
+        [(DataType::UINT8, 10, [13, 10, 0, 14, 11, 255]), (DataType::INT8, -3, [0, -3, -13, 1, -2, 127])]
+    {
+        let model = Model::new()
+            .input_of("x", of, &[1, 2, 1, 3])
+            .pair("x", 0.5, of, zero)
+            .bytes_of("w", DataType::INT8, &[1, 2, 1, 1], &[2, -1])
+            .pair("w", 0.25, DataType::INT8, 0)
+            .pair("y", 0.125, DataType::UINT8, 100)
+            .node("DequantizeLinear", &["x", "x_scale", "x_zero"], &["image"])
+            .node("DequantizeLinear", &["w", "w_scale", "w_zero"], &["weights"])
+            .node("Conv", &["image", "weights"], &["sums"])
+            .node("QuantizeLinear", &["sums", "y_scale", "y_zero"], &["y"])
+            .output("y");
+        let graph = model.read().unwrap();
+        let options = PlanOptions::new(Layouts::Nchw);
+        let plan = graph.plan(&options).unwrap();
+        let x = StridedTensor::from_slice(&x, &[1, 2, 1, 3]).unwrap();
+        // 2 and -1 times what is left without the zero point, times 0.125; as many steps of 0.125.
+        let far = |v: i32| v - i32::from(zero);
+        let x_of = |i: usize| far(x.to_vec::<i32>().unwrap()[i]);
+        let want = [0, 1, 2].map(|i| (100 + 2 * x_of(i) - x_of(i + 3)).clamp(0, 255) as u8);
+        assert_eq!(plan.run(&[&x]).unwrap()[0].to_vec::<u8>().unwrap(), want, "{of}");
+        if Isa::Avx512Vnni.is_here() {
+            assert!(plan.steps().all(|step| step.op != "dequantize"), "{plan}");
+            graph.plan(&options.strict()).unwrap();
+        }
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use blocktensor_graph::{Constant, ElementType, Expansion, Integer, IntegerFuncti
 
 use super::args::{input, maybe};
 use super::conv::{self, WINDOW};
-use super::quantize::{byte_of, bytes, integers, not_of_8_bits, zero_point};
+use super::quantize::{as_bytes, byte_of, bytes, integers, not_of_8_bits, zero_point};
 use super::{Op, build, op};
 use crate::lists::collect;
 use crate::node::OnnxNode;
@@ -141,19 +141,6 @@ fn product(
     let zero = if zero.numel() == 1 { cx.reshape(&zero, &vec![1; x.rank()])? } else { zero };
     let lacking = cx.integers(IntegerFunction::Mul, &[&of_ones, &zero])?;
     cx.integers(IntegerFunction::Sub, &[&sum, &lacking])
-}
-
-/// Integers of 8 bits, a byte each.
-fn as_bytes(x: &Value, cx: &mut Expansion<'_>) -> Result<Value> {
-    let of = x.element_type();
-    let byte = byte_of(of).ok_or_else(|| not_of_8_bits(of, cx))?;
-    match (x.constant(), of) {
-        (Some(Constant::Int { dims, values, .. }), _) => bytes(dims, values, of, cx),
-        (None, ElementType::Int(_)) => {
-            cx.op("to_dtype", &[("x", x)], &[("dtype", byte.dtype().name().into())])
-        }
-        _ => Ok(x.clone()),
-    }
 }
 
 /// Weights of s8, and what is added to each of them to have `w - w_zero`, if that is not nothing.

@@ -153,13 +153,25 @@ fn dequantized(
     cx: &mut Expansion<'_>,
 ) -> Result<Value> {
     let (zero_point, _) = zero_point(given, cx)?;
-    let x = match (x.element_type(), x.constant()) {
-        (ElementType::Int(Integer::I32), _) => x.clone(),
-        (of, Some(Constant::Int { dims, values, .. })) => bytes(dims, values, of, cx)?,
-        (of, _) => byte_of(of).map(|_| x.clone()).ok_or_else(|| not_of_8_bits(of, cx))?,
+    let x = match x.element_type() {
+        ElementType::Int(Integer::I32) => x.clone(),
+        _ => as_bytes(x, cx)?,
     };
     let operands = [("x", &x), ("scale", scale), ("zero_point", &zero_point)];
     cx.op("dequantize", &operands, &[("axis", axis)])
+}
+
+/// Integers of 8 bits, a byte each: a run holds those that a caller gives, or that arithmetic makes, as s32.
+pub(super) fn as_bytes(x: &Value, cx: &mut Expansion<'_>) -> Result<Value> {
+    let of = x.element_type();
+    let byte = byte_of(of).ok_or_else(|| not_of_8_bits(of, cx))?;
+    match (x.constant(), of) {
+        (Some(Constant::Int { dims, values, .. }), _) => bytes(dims, values, of, cx),
+        (None, ElementType::Int(_)) => {
+            cx.op("to_dtype", &[("x", x)], &[("dtype", byte.dtype().name().into())])
+        }
+        _ => Ok(x.clone()),
+    }
 }
 
 /// Constant integers of 8 bits, a byte each.
