@@ -53,6 +53,9 @@ EXAMPLES = {
         f"quantized_{name}": (['a = bt.zeros([1, 16, 4, 4], dtype="u8")'], f"quantized_{name}(a, a, a_scale=0.5, dst_scale=0.5)")
         for name in ("add", "mul")
     },
+    "quantized_avg_pool": (
+        ['x = bt.zeros([1, 16, 4, 4], dtype="u8")'], "quantized_avg_pool(x, kernel=[2, 2], x_scale=0.5, dst_scale=0.5)"
+    ),
     "lookup": (['x = bt.zeros([1, 16, 4, 4], dtype="u8")', 'v = bt.zeros([256], dtype="s8")'], "lookup(x, v)"),
     "prelu": ([X, V], "prelu(x, v)"),
     "add_channel": ([X, V], "add_channel(x, v)"),

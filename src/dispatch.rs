@@ -9,7 +9,9 @@
 pub use crate::key::{DispatchKey, KeySpec, MAX_KEYS};
 pub use crate::op::args::{Arg, Args, Value};
 pub use crate::op::call::{Op, Outputs};
-pub use crate::op::facts::{self, CallSizes, Facts, MultiplyAdds, Packing, PostOpWord, Sharing, WeightsRole};
+pub use crate::op::facts::{
+    self, CallSizes, Facts, Movement, MultiplyAdds, Packing, PostOpWord, Sharing, WeightsRole,
+};
 pub use crate::op::fallback::{Fallback, FallbackNote, allow_fallback};
 pub use crate::op::gradient::{Backward, GradientFn, Gradients};
 pub use crate::op::kernel::{Engine, Kernel, KernelFn, PreferredFn, Propagation, Reads};

@@ -50,7 +50,13 @@ impl DType {
     }
 
     /// The integers of u8 and s8, of which quantised tensors are; `None` for another dtype.
-    pub(crate) fn byte_range(self) -> Option<std::ops::RangeInclusive<i32>> {
+    ///
+    /// ```
+    /// use blocktensor::DType;
+    /// assert_eq!(DType::S8.byte_range(), Some(-128..=127));
+    /// assert_eq!(DType::F32.byte_range(), None);
+    /// ```
+    pub fn byte_range(self) -> Option<std::ops::RangeInclusive<i32>> {
         match self {
             DType::U8 => Some(0..=255),
             DType::S8 => Some(-128..=127),
@@ -115,6 +121,28 @@ macro_rules! elements {
     )*};
 }
 elements!(f32 => F32, bf16 => BF16, f16 => F16, u8 => U8, i8 => S8, i32 => S32);
+
+/// Runs an expression with a name for the Rust type of a dtype: of kernels that move elements of any.
+macro_rules! with_elements {
+    ($dtype:expr, $element:ident => $run:expr) => {{
+        use $crate::dtype::DType::{BF16, F16, F32, S8, S32, U8};
+        macro_rules! of {
+            ($t:ty) => {{
+                type $element = $t;
+                $run
+            }};
+        }
+        match $dtype {
+            F32 => of!(f32),
+            BF16 => of!(half::bf16),
+            F16 => of!(half::f16),
+            U8 => of!(u8),
+            S8 => of!(i8),
+            S32 => of!(i32),
+        }
+    }};
+}
+pub(crate) use with_elements;
 
 /// An element that kernels compute with in f32: operands are widened, which is exact, and each result is rounded once.
 pub(crate) trait Float: Element + Default {

@@ -1,6 +1,6 @@
 //! What pooling and resampling share: ops on both keys whose result is an activation like the operand, with other spatial sizes.
 
-use crate::dtype::Float;
+use crate::dtype::Element;
 use crate::error::{Complaint, Error, Result, fail};
 use crate::kernels::lanes::Lanes;
 use crate::kernels::same_shape::format_of;
@@ -11,10 +11,10 @@ use crate::tensor::any::TensorRef;
 use crate::tensor::result_format::FormatRule;
 
 /// The elements of the operand and of the result, each with its view as rows of lanes.
-pub(crate) struct SpatialOperands<'a, E> {
+pub(crate) struct SpatialOperands<'a, E, R = E> {
     pub src: &'a [E],
     pub src_view: Lanes,
-    pub dst: &'a mut [E],
+    pub dst: &'a mut [R],
     pub dst_view: Lanes,
 }
 
@@ -65,20 +65,20 @@ fn too_large(op: &'static str, name: &'static str, size: usize) -> Error {
 /// Asks for a result with the sizes of argument 0, but with the spatial sizes `output`, and runs `kernel` to write it. The result
 /// has the format that a strided operand suggests, or the layout of a blocked one. `kernel` writes every
 /// element of the result, padding lanes included. It does not run where the result has no elements. The operand has elements of type
-/// `E`.
-pub(crate) fn with_result<E: Float>(
+/// `E`, the result of type `R`.
+pub(crate) fn with_result<E: Element, R: Element>(
     args: &Args<'_>,
     results: &mut Results<'_>,
     output: &[usize],
     implementation: &'static str,
-    kernel: impl FnOnce(SpatialOperands<'_, E>) -> Result<()>,
+    kernel: impl FnOnce(SpatialOperands<'_, E, R>) -> Result<()>,
 ) -> KernelResult {
     let op = args.op();
     let result_dims = |dims: &[usize]| -> Dims { dims[..2].iter().chain(output).copied().to_dims() };
     match args.values()[0] {
         Arg::Tensor(TensorRef::Strided(x)) => {
             let dims = result_dims(x.dims());
-            let y = results.by_rule(FormatRule::Suggested, &[x], &dims, x.dtype())?;
+            let y = results.by_rule(FormatRule::Suggested, &[x], &dims, R::DTYPE)?;
             if y.numel() == 0 {
                 return Ok(());
             }
@@ -86,7 +86,7 @@ pub(crate) fn with_result<E: Float>(
             let dense = x.dense_at(op, format, args.location())?;
             let view = |dims| Lanes::of_format(dims, format).expect("a rank that was checked");
             let (src_view, dst_view) = (view(x.dims()), view(&dims));
-            let (src, dst) = (dense.data::<E>(), y.result_data::<E>());
+            let (src, dst) = (dense.data::<E>(), y.result_data::<R>());
             let run = move || kernel(SpatialOperands { src, src_view, dst, dst_view });
             Ok(crate::kernels::timed(args, implementation, || format!("{format} -> {format}"), run)?)
         }
@@ -94,12 +94,12 @@ pub(crate) fn with_result<E: Float>(
             let x = args.blocked(0)?;
             let dims = result_dims(x.dims());
             let src_view = Lanes::of_blocked(op, x)?;
-            let y = results.blocked(&dims, x.layout(), x.dtype())?;
+            let y = results.blocked(&dims, x.layout(), R::DTYPE)?;
             if y.numel() == 0 {
                 return Ok(());
             }
             let dst_view = Lanes::of_layout(op, &dims, x.layout())?;
-            let (src, dst) = (x.data::<E>(), y.data_mut::<E>().expect("a result that was just made"));
+            let (src, dst) = (x.data::<E>(), y.data_mut::<R>().expect("a result that was just made"));
             let run = move || kernel(SpatialOperands { src, src_view, dst, dst_view });
             Ok(crate::kernels::timed(args, implementation, || format!("{0} -> {0}", x.layout()), run)?)
         }

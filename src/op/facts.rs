@@ -39,6 +39,8 @@ pub struct Facts {
     pub sharing: Sharing,
     /// Whether each element of the result depends on the elements at its own place alone, after broadcasting.
     pub elementwise: bool,
+    /// Whether the op only moves elements, whatever they stand for.
+    pub movement: Movement,
     /// The parameter that names an axis along which the result is the operands, one after another.
     pub concatenates: Option<&'static str>,
     /// How constant weights are packed.
@@ -63,6 +65,7 @@ impl Facts {
     pub const UNKNOWN: Facts = Facts {
         sharing: Sharing::Never,
         elementwise: false,
+        movement: Movement::Unknown,
         concatenates: None,
         packing: None,
         multiply_adds: None,
@@ -91,6 +94,28 @@ impl Sharing {
     /// Whether the op is a view.
     pub const fn is_view(self) -> bool {
         !matches!(self, Sharing::Never)
+    }
+}
+
+/// What the elements of the results are, if the op computes none of them: it gives the same for elements of another dtype that stand for
+/// the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Movement {
+    /// The op computes, or nothing is known.
+    Unknown,
+    /// Each is an element of an operand.
+    Elements,
+    /// Each is an element of an operand, or 0.
+    ElementsAndZeros,
+    /// Each is an element of an operand, or the number that this parameter states.
+    ElementsAnd(&'static str),
+}
+
+impl Movement {
+    /// Whether the op is known to compute nothing.
+    pub const fn moves(self) -> bool {
+        !matches!(self, Movement::Unknown)
     }
 }
 

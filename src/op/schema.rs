@@ -7,7 +7,7 @@ use crate::dtype::DType;
 use crate::key::DispatchKey;
 use crate::layout::blocked::Layout;
 use crate::op::args::Arg;
-use crate::op::facts::{Facts, MultiplyAdds, Packing, PostOpWord, Sharing, WeightsRole};
+use crate::op::facts::{Facts, Movement, MultiplyAdds, Packing, PostOpWord, Sharing, WeightsRole};
 pub use crate::op::rules::{
     DTypes, OutputDType, OutputSpec, Ranks, output_like, output_list, output_of, output_stated,
 };
@@ -255,6 +255,12 @@ impl Schema {
     /// The same schema of an op that is element-wise ([`Facts::elementwise`]).
     pub const fn elementwise(mut self) -> Schema {
         self.facts.elementwise = true;
+        self
+    }
+
+    /// The same schema of an op that only moves elements ([`Facts::movement`]).
+    pub const fn moving(mut self, movement: Movement) -> Schema {
+        self.facts.movement = movement;
         self
     }
 

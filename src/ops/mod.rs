@@ -58,6 +58,7 @@ pub use pool::adaptive::{
     adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d, adaptive_max_pool1d, adaptive_max_pool2d,
     adaptive_max_pool3d, global_avg_pool, global_max_pool,
 };
+pub use pool::avg_pool::quantized::quantized_avg_pool;
 pub use pool::avg_pool::{AvgPool, avg_pool1d, avg_pool2d, avg_pool3d};
 pub use pool::max_pool::{MaxPool, max_pool1d, max_pool2d, max_pool3d};
 pub use reduce::{amax, amin, argmax, mean, prod, sum};
@@ -103,6 +104,7 @@ const ALL: &[&[&Op]] = &[
     norm::local_response_norm::OPS,
     shape::pad::OPS,
     pool::avg_pool::OPS,
+    pool::avg_pool::quantized::OPS,
     pool::max_pool::OPS,
     reduce::OPS,
     resample::grid_sample::OPS,

@@ -172,7 +172,8 @@ fn arguments(op: &Op, t: &Tensor, spatial: usize) -> Given {
         let value: Value = match (op.schema().name, a.name) {
             ("where", "condition") => as_type(DType::U8),
             ("lookup", "values") => StridedTensor::from_slice(&[7u8; 256], &[256]).unwrap().into(),
-            ("dequantize" | "lookup", "x") | ("quantized_add" | "quantized_mul", "a")
+            ("dequantize" | "lookup" | "quantized_avg_pool", "x")
+            | ("quantized_add" | "quantized_mul", "a")
                 if t.tensor_ref().dtype() == DType::F32 =>
             {
                 as_type(DType::U8)

@@ -37,9 +37,10 @@ fn changed(op: &Op, given: Given, f: &dyn Fn(&StridedTensor) -> StridedTensor) -
 
 /// The same elements, each followed by one that does not belong to it.
 fn sparse(t: &StridedTensor) -> StridedTensor {
-    let twice = t.to_vec::<f32>().unwrap().into_iter().flat_map(|v| [v, f32::NAN]).collect::<Vec<_>>();
+    let numbers = t.to_dtype(DType::F32).unwrap().to_vec::<f32>().unwrap();
+    let twice = numbers.into_iter().flat_map(|v| [v, f32::NAN]).collect::<Vec<_>>();
     let pairs = StridedTensor::from_slice(&twice, &[t.dims(), &[2]].concat()).unwrap();
-    pairs.select(-1, 0).unwrap()
+    pairs.to_dtype(t.dtype()).unwrap().select(-1, 0).unwrap()
 }
 
 /// Ops whose kernels ask for dense operands though they copy no others: they read them in long pieces.
@@ -51,7 +52,13 @@ fn kernels_that_need_dense_operands_are_those_that_copy_others() {
     for op in ops().filter(|op| !facts(op).sharing.is_view()) {
         let name = op.schema().name;
         let copies = calls(op, DispatchKey::STRIDED, &[]).into_iter().any(|(what, given)| {
-            let given = changed(op, given, &sparse);
+            let bytes = |(name, value)| match &value {
+                Value::Tensor(Tensor::Strided(t)) if t.dtype() == DType::U8 && is_data(op, name) => {
+                    (name, Tensor::from(sparse(t)).into())
+                }
+                _ => (name, value),
+            };
+            let given: Given = changed(op, given, &sparse).into_iter().map(bytes).collect();
             let (results, book) = ledger::record(|| dispatch::call(name, &given));
             results.unwrap_or_else(|e| panic!("{name}, {what}: {e}"));
             // A copy without a run is the op's work.
@@ -90,6 +97,45 @@ fn results_share_storage_where_the_op_says_so() {
             }
         }
     }
+}
+
+/// What an op only moves may be any numbers: `-1 / x` of the results is the results of `-1 / x`. Only such ops state it.
+#[test]
+fn an_op_moves_elements_where_it_says_so() {
+    let other = |v: f32| if v == 0.0 { 0.0 } else { -1.0 / v };
+    let of = |t: &StridedTensor| {
+        let values: Vec<f32> = t.to_vec::<f32>().unwrap().into_iter().map(other).collect();
+        StridedTensor::from_slice(&values, t.dims()).unwrap()
+    };
+    let numbers = |name: &str, given: &Given| -> Option<Vec<Vec<f32>>> {
+        let of = |t: &Tensor| match t {
+            Tensor::Strided(t) => t.to_vec::<f32>().ok(),
+            _ => None,
+        };
+        dispatch::call(name, given).ok()?.iter().map(of).collect()
+    };
+    let (mut moving, mut wrong) = (0, Vec::new());
+    // Some functions are the identity, with these arguments.
+    for op in ops().filter(|op| !facts(op).elementwise) {
+        let (name, mut seen) = (op.schema().name, 0);
+        let commutes = calls(op, DispatchKey::STRIDED, &[]).into_iter().all(|(_, given)| {
+            seen += 1;
+            let (before, after) = (numbers(name, &given), numbers(name, &changed(op, given.clone(), &of)));
+            let mapped = before.map(|all| {
+                all.into_iter().map(|list| list.into_iter().map(other).collect()).collect::<Vec<Vec<f32>>>()
+            });
+            // A product of so many numbers may be 0 for both.
+            let is_telling = mapped.iter().flatten().flatten().any(|v| *v != 0.0);
+            is_telling && mapped == after
+        });
+        let moves = commutes && seen > 0;
+        if facts(op).movement.moves() != moves {
+            wrong.push(name);
+        }
+        moving += usize::from(moves);
+    }
+    assert!(wrong.is_empty(), "`moving` on their schemas, or not: {wrong:?}");
+    assert!(moving > 20, "{moving}");
 }
 
 /// The results of a call, each as a list of bits.

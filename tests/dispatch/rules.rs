@@ -228,7 +228,7 @@ fn the_text_of_a_schema_has_its_rules_and_results() {
     assert_eq!(text("eq"), "eq(a: a data tensor [f32], b: a data tensor [f32]) -> dst [u8]");
     assert_eq!(
         text("gather"),
-        "gather(x: a data tensor [f32], index: a data tensor [s32, the rank of x], axis: an integer) -> dst [as x]"
+        "gather(x: a data tensor [any dtype], index: a data tensor [s32, the rank of x], axis: an integer) -> dst [as x]"
     );
     assert_eq!(
         text("split"),
@@ -288,7 +288,7 @@ fn a_kernel_for_another_dtype_of_one_operand_is_found() {
         let e = call(&x, &wide.to_dtype(DType::S8).unwrap()).unwrap_err();
         assert!(matches!(e, Error::DTypeMismatch(_)) && e.to_string().contains("s32, u8"), "{e}");
         let e = call(&x.to_dtype(DType::BF16).unwrap(), &narrow).unwrap_err();
-        assert!(matches!(e, Error::UnsupportedDType(_)) && e.complaint().unwrap().argument == "x", "{e}");
+        assert_eq!(e.complaint().unwrap().argument, "index", "{e}");
         // The rules for ranks hold for every kernel.
         let e = call(&x, &zeros(&[2, 1], DType::U8)).unwrap_err();
         assert!(matches!(e, Error::RankMismatch(_)), "{e}");

@@ -20,6 +20,7 @@ mod params;
 mod pool;
 mod post_ops;
 mod quantize;
+mod quantized_avg_pool;
 mod reduce;
 mod resample;
 mod softmax;

@@ -189,6 +189,7 @@ fn samples_of_opinfo_have_pytorchs_answers() {
         "lookup",
         "quantized_add",
         "quantized_mul",
+        "quantized_avg_pool",
     ];
     let all_ops = dispatch::ops().into_iter().map(|op| (op.schema().name, op.kernel(DispatchKey::BLOCKED)));
     let expected = all_ops.filter(|(name, _)| !WITHOUT.contains(name));

@@ -6,6 +6,7 @@ mod faults;
 mod groups;
 mod integers;
 mod like;
+mod moves;
 mod names;
 mod passes;
 mod plans;

@@ -167,6 +167,7 @@ EXCEPTIONS = {
     "lookup": "quantised exports are refused by name",
     "quantized_add": "quantised exports are refused by name",
     "quantized_mul": "quantised exports are refused by name",
+    "quantized_avg_pool": "quantised exports are refused by name",
     "to_dtype": "models are f32, and `precision=` adds it to plans",
     "tril": "it is `where` with a constant mask, which runs on blocked tensors too",
     "triu": "it is `where` with a constant mask, which runs on blocked tensors too",

@@ -98,13 +98,14 @@ impl<F: WindowFold, const L: usize, const R: usize> DirectRow<'_, '_, '_, F, L, 
         lane: usize,
     ) {
         let part = &mut *self.0;
+        let fold = part.fold;
         let span = part.windows.axes[2].list[columns.start];
         let count = part.count * f64::from(span.count);
         let mut source_column = span.start as usize;
         // The folded columns of a window. Column `k` of a window is column `k - S` of the next.
         let mut folded = [[F::Acc::default(); L]; K];
         for k in S..K {
-            folded[k] = fold_column::<F, L, R>(src.get(source_column + k - S));
+            folded[k] = fold_column::<F, L, R>(fold, src.get(source_column + k - S));
         }
         for dst in part.dst.vectors::<L>(part.row, columns, lane) {
             barrier();
@@ -112,13 +113,13 @@ impl<F: WindowFold, const L: usize, const R: usize> DirectRow<'_, '_, '_, F, L, 
                 folded[k - S] = folded[k];
             }
             for k in K - S..K {
-                folded[k] = fold_column::<F, L, R>(src.get(source_column + k));
+                folded[k] = fold_column::<F, L, R>(fold, src.get(source_column + k));
             }
             let mut acc = folded[0];
             for column in &folded[1..] {
                 join_all::<F, L>(&mut acc, column);
             }
-            finish_all::<F, L>(dst, &acc, count);
+            finish_all::<F, L>(fold, dst, &acc, count);
             source_column += S;
         }
     }
@@ -127,26 +128,30 @@ impl<F: WindowFold, const L: usize, const R: usize> DirectRow<'_, '_, '_, F, L, 
     #[inline(always)]
     fn write_irregular(&mut self, src: RowVectors<'_, F::Element, L, R>, columns: Range<usize>, lane: usize) {
         let part = &mut *self.0;
+        let fold = part.fold;
         let w = &part.windows.axes[2];
         let spans = &w.list[columns.clone()];
         for (dst, span) in part.dst.vectors::<L>(part.row, columns, lane).zip(spans) {
             let start = span.start as usize;
-            let mut acc = fold_column::<F, L, R>(src.get(start));
+            let mut acc = fold_column::<F, L, R>(fold, src.get(start));
             for k in 1..span.taps as usize {
                 barrier();
-                join_all::<F, L>(&mut acc, &fold_column::<F, L, R>(src.get(start + k * w.dilation)));
+                join_all::<F, L>(&mut acc, &fold_column::<F, L, R>(fold, src.get(start + k * w.dilation)));
             }
-            finish_all::<F, L>(dst, &acc, part.count * f64::from(span.count));
+            finish_all::<F, L>(fold, dst, &acc, part.count * f64::from(span.count));
         }
     }
 }
 
 /// Folds the vectors of one source column.
 #[inline(always)]
-fn fold_column<F: WindowFold, const L: usize, const R: usize>(rows: [&[F::Element; L]; R]) -> [F::Acc; L] {
-    let mut acc = load_all::<F, L>(rows[0]);
+fn fold_column<F: WindowFold, const L: usize, const R: usize>(
+    fold: F,
+    rows: [&[F::Element; L]; R],
+) -> [F::Acc; L] {
+    let mut acc = load_all::<F, L>(fold, rows[0]);
     for row in &rows[1..] {
-        join_all::<F, L>(&mut acc, &load_all::<F, L>(row));
+        join_all::<F, L>(&mut acc, &load_all::<F, L>(fold, row));
     }
     acc
 }

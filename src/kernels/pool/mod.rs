@@ -6,7 +6,7 @@
 //! - blocked (nChw16c, nChw8c, nChw4c) is `ceil(C / 16)` blocks of 16 lanes, and likewise for 8 and 4;
 //! - NCHW (contiguous) is C blocks of one lane.
 //!
-//! [`pool`] cuts the result into parts (`rows.rs`). `row_method` in `rows.rs` is the only place that chooses
+//! `fold_windows` in `rows.rs` cuts the result into parts (`rows.rs`). `row_method` in `rows.rs` is the only place that chooses
 //! how a row of the result is written:
 //!
 //! | layout | rows are written by |
@@ -26,4 +26,5 @@ pub(crate) mod geometry;
 mod rows;
 mod scratch;
 
-pub(crate) use rows::{MAX_TAPS_IN_F32, Pooling, pool};
+pub(crate) use fold::QuantizedMean;
+pub(crate) use rows::{MAX_TAPS_IN_F32, pool_max, pool_mean, pool_quantized};

@@ -1,9 +1,11 @@
 //! Pools the result row by row, and chooses how each row is written. The elements of a window are folded first along D and H,
 //! into columns, then along W. Every layout and every code path folds in this order, so all give the same bits.
 
-use crate::dtype::Float;
+use crate::dtype::{Element, Float};
 use crate::kernels::lanes::{Lanes, PlanePart};
-use crate::kernels::pool::fold::{Max, MeanInF32, MeanInF64, WindowFold};
+use crate::kernels::pool::fold::{
+    Max, MeanInF32, MeanInF64, QuantizedMean, QuantizedMeanInF64, QuantizedMeanInI32, WindowFold,
+};
 use crate::kernels::pool::geometry::{Span, Windows};
 use crate::kernels::pool::{direct, scratch};
 use crate::kernels::spatial::SpatialOperands;
@@ -12,24 +14,39 @@ use crate::simd::{self, Wide};
 /// Windows of at most this many elements are summed in f32, larger ones in f64.
 pub(crate) const MAX_TAPS_IN_F32: usize = 64;
 
-/// What pooling makes of a window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pooling {
-    /// The largest element.
-    Max,
-    /// The mean.
-    Mean,
+/// Sums of this many integers of 8 bits, less their zero points, fit into 32 bits.
+const MAX_TAPS_IN_I32: usize = i32::MAX as usize / 255;
+
+/// The largest element of every window.
+pub(crate) fn pool_max<E: Float>(operands: SpatialOperands<'_, E>, windows: &Windows) {
+    fold_windows(Max::new(), operands, windows);
 }
 
-/// Pools every window.
-pub(crate) fn pool<E: Float>(pooling: Pooling, operands: SpatialOperands<'_, E>, windows: &Windows) {
-    match pooling {
-        Pooling::Max => fold_windows::<Max<E>>(operands, windows),
-        Pooling::Mean if windows.most_taps() <= MAX_TAPS_IN_F32 => {
-            fold_windows::<MeanInF32<E>>(operands, windows);
-        }
-        Pooling::Mean => fold_windows::<MeanInF64<E>>(operands, windows),
+/// The mean of every window.
+pub(crate) fn pool_mean<E: Float>(operands: SpatialOperands<'_, E>, windows: &Windows) {
+    if windows.most_taps() <= MAX_TAPS_IN_F32 {
+        fold_windows(MeanInF32::new(), operands, windows);
+    } else {
+        fold_windows(MeanInF64::new(), operands, windows);
     }
+}
+
+/// The mean of every window of quantised numbers, quantised.
+pub(crate) fn pool_quantized<E: Element, R: Element>(
+    quantized: QuantizedMean,
+    operands: SpatialOperands<'_, E, R>,
+    windows: &Windows,
+) {
+    let SpatialOperands { src, src_view, dst, dst_view } = operands;
+    let (src, dst): (&[u8], &mut [u8]) = (bytemuck::cast_slice(src), bytemuck::cast_slice_mut(dst));
+    let operands = SpatialOperands { src, src_view, dst: &mut *dst, dst_view };
+    if windows.most_taps() <= MAX_TAPS_IN_I32 {
+        fold_windows(QuantizedMeanInI32(quantized), operands, windows);
+    } else {
+        fold_windows(QuantizedMeanInF64(quantized), operands, windows);
+    }
+    // A tail of zeros is one of numbers that are not 0.
+    dst_view.clear_padding(dst);
 }
 
 /// How one row of the result is written.
@@ -55,7 +72,7 @@ fn row_method(src_view: &Lanes, windows: &Windows) -> impl Fn(usize) -> RowMetho
     }
 }
 
-fn fold_windows<F: WindowFold>(operands: SpatialOperands<'_, F::Element>, windows: &Windows) {
+fn fold_windows<F: WindowFold>(fold: F, operands: SpatialOperands<'_, F::Element>, windows: &Windows) {
     let SpatialOperands { src, src_view, dst, dst_view } = operands;
     let [d, h, _] = &windows.axes;
     let most_taps = |spans: &[Span]| spans.iter().map(|s| s.taps as usize).max().unwrap_or(0);
@@ -66,7 +83,8 @@ fn fold_windows<F: WindowFold>(operands: SpatialOperands<'_, F::Element>, window
     dst_view.for_each_plane_part(dst, row_bytes, state, |(scratch, source_rows), dst| {
         let logical_lanes = src_view.lanes_in(dst.plane.block);
         let src_view = &src_view;
-        ResultPart::<F> {
+        ResultPart {
+            fold,
             src,
             src_view,
             windows,
@@ -86,6 +104,7 @@ fn fold_windows<F: WindowFold>(operands: SpatialOperands<'_, F::Element>, window
 /// Each inner loop is dispatched on its own by [`dispatch`](crate::simd::dispatch). With all of them in one function, LLVM spent
 /// on that function half of the time that the whole crate takes to compile.
 pub(super) struct ResultPart<'a, 'p, F: WindowFold> {
+    pub fold: F,
     pub src: &'a [F::Element],
     pub src_view: &'a Lanes,
     pub windows: &'a Windows,
@@ -138,7 +157,7 @@ impl<F: WindowFold> ResultPart<'_, '_, F> {
     pub fn write_empty_window(&mut self, column: usize, lane: usize, lane_count: usize) {
         let dst = self.dst.elements(self.row, column..column + 1, lane..lane + lane_count);
         let logical = self.logical_lanes.saturating_sub(lane).min(lane_count);
-        dst[..logical].fill(F::Element::rounded(F::EMPTY));
+        dst[..logical].fill(self.fold.empty());
         dst[logical..].fill(F::Element::default());
     }
 }

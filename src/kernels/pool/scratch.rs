@@ -62,6 +62,7 @@ fn fold_columns<F: WindowFold>(
 ) {
     let acc = &mut part.scratch[..(to - from) * lane_count];
     dispatch(FoldColumns::<F> {
+        fold: part.fold,
         src: part.src,
         rows: part.source_rows,
         from,
@@ -97,15 +98,16 @@ fn write_long_window<F: WindowFold>(
         }
         tap += more;
     }
-    let count = part.count * f64::from(span.count);
+    let (fold, count) = (part.fold, part.count * f64::from(span.count));
     let dst = part.dst.elements(part.row, at..at + 1, lane..lane + lane_count);
     for (d, a) in dst.iter_mut().zip(acc) {
-        *d = F::finish(*a, count);
+        *d = fold.finish(*a, count);
     }
 }
 
 /// Folds the rows of a range of source columns into `acc`.
 struct FoldColumns<'a, F: WindowFold> {
+    fold: F,
     src: &'a [F::Element],
     /// Where the rows begin in `src`.
     rows: &'a [usize],
@@ -127,7 +129,7 @@ impl<F: WindowFold> Loop for FoldColumns<'_, F> {
         // The lanes of whole pixels are contiguous: one long run of elements.
         let run_len = if self.lane_count == self.pixel { self.acc.len().max(1) } else { self.lane_count };
         for (i, acc) in self.acc.chunks_exact_mut(run_len).enumerate() {
-            fold_rows::<F>(self.src, self.rows, (self.from + i) * self.pixel + self.lane, acc);
+            fold_rows(self.fold, self.src, self.rows, (self.from + i) * self.pixel + self.lane, acc);
         }
     }
 }
@@ -171,19 +173,19 @@ impl<F: WindowFold> FoldWindows<'_, '_, '_, F> {
         }
         let part = &mut *self.part;
         let (span, step) = (w.list[regular.start], w.regular_step);
-        let count = part.count * f64::from(span.count);
+        let (fold, count) = (part.fold, part.count * f64::from(span.count));
         let src = &part.scratch[(span.start as usize - from) * lane_count..];
         let dst = part.dst.elements(part.row, regular.clone(), 0..part.src_view.lanes);
         let taps = span.taps as usize;
         match (lane_count, taps, step) {
-            (16, 2, _) => regular_blocks::<F, 16, 2>(src, dst, taps, step, count),
-            (16, 3, _) => regular_blocks::<F, 16, 3>(src, dst, taps, step, count),
-            (16, ..) => regular_blocks::<F, 16, 0>(src, dst, taps, step, count),
-            (8, ..) => regular_blocks::<F, 8, 0>(src, dst, taps, step, count),
-            (_, _, 1) => regular_pixels::<F, 1>(src, dst, taps, w.dilation, count),
-            (_, _, 2) => regular_pixels::<F, 2>(src, dst, taps, w.dilation, count),
-            (_, _, 3) => regular_pixels::<F, 3>(src, dst, taps, w.dilation, count),
-            _ => regular_pixels::<F, 4>(src, dst, taps, w.dilation, count),
+            (16, 2, _) => regular_blocks::<F, 16, 2>(fold, src, dst, taps, step, count),
+            (16, 3, _) => regular_blocks::<F, 16, 3>(fold, src, dst, taps, step, count),
+            (16, ..) => regular_blocks::<F, 16, 0>(fold, src, dst, taps, step, count),
+            (8, ..) => regular_blocks::<F, 8, 0>(fold, src, dst, taps, step, count),
+            (_, _, 1) => regular_pixels::<F, 1>(fold, src, dst, taps, w.dilation, count),
+            (_, _, 2) => regular_pixels::<F, 2>(fold, src, dst, taps, w.dilation, count),
+            (_, _, 3) => regular_pixels::<F, 3>(fold, src, dst, taps, w.dilation, count),
+            _ => regular_pixels::<F, 4>(fold, src, dst, taps, w.dilation, count),
         }
     }
 
@@ -196,15 +198,15 @@ impl<F: WindowFold> FoldWindows<'_, '_, '_, F> {
         let span = w.list[at];
         let step = w.dilation * lane_count;
         let columns = &part.scratch[(span.start as usize - from) * lane_count..];
-        let count = part.count * f64::from(span.count);
+        let (fold, count) = (part.fold, part.count * f64::from(span.count));
         let dst = part.dst.elements(part.row, at..at + 1, lane..lane + lane_count);
         let taps = span.taps as usize;
         match (lane_count, taps) {
-            (16.., 2) => window_of_lanes::<F, 16, 2>(columns, dst, taps, step, count),
-            (16.., 3) => window_of_lanes::<F, 16, 3>(columns, dst, taps, step, count),
-            (16.., _) => window_of_lanes::<F, 16, 0>(columns, dst, taps, step, count),
-            (8.., _) => window_of_lanes::<F, 8, 0>(columns, dst, taps, step, count),
-            _ => window_of_lanes::<F, 1, 0>(columns, dst, taps, step, count),
+            (16.., 2) => window_of_lanes::<F, 16, 2>(fold, columns, dst, taps, step, count),
+            (16.., 3) => window_of_lanes::<F, 16, 3>(fold, columns, dst, taps, step, count),
+            (16.., _) => window_of_lanes::<F, 16, 0>(fold, columns, dst, taps, step, count),
+            (8.., _) => window_of_lanes::<F, 8, 0>(fold, columns, dst, taps, step, count),
+            _ => window_of_lanes::<F, 1, 0>(fold, columns, dst, taps, step, count),
         }
     }
 }
@@ -213,6 +215,7 @@ impl<F: WindowFold> FoldWindows<'_, '_, '_, F> {
 /// number of taps.
 #[inline(always)]
 fn regular_blocks<F: WindowFold, const L: usize, const K: usize>(
+    fold: F,
     src: &[F::Acc],
     dst: &mut [F::Element],
     taps: usize,
@@ -228,7 +231,7 @@ fn regular_blocks<F: WindowFold, const L: usize, const K: usize>(
         for pixel in &pixels[1..] {
             join_all::<F, L>(&mut acc, pixel);
         }
-        finish_all::<F, L>(dst, &acc, count);
+        finish_all::<F, L>(fold, dst, &acc, count);
     }
 }
 
@@ -236,6 +239,7 @@ fn regular_blocks<F: WindowFold, const L: usize, const K: usize>(
 /// before.
 #[inline(always)]
 fn regular_pixels<F: WindowFold, const S: usize>(
+    fold: F,
     src: &[F::Acc],
     dst: &mut [F::Element],
     taps: usize,
@@ -243,15 +247,16 @@ fn regular_pixels<F: WindowFold, const S: usize>(
     count: f64,
 ) {
     match dst.len() {
-        16.. => regular_pixel_vectors::<F, S, 16>(src, dst, taps, dilation, count),
-        8.. => regular_pixel_vectors::<F, S, 8>(src, dst, taps, dilation, count),
-        _ => regular_pixel_vectors::<F, S, 4>(src, dst, taps, dilation, count),
+        16.. => regular_pixel_vectors::<F, S, 16>(fold, src, dst, taps, dilation, count),
+        8.. => regular_pixel_vectors::<F, S, 8>(fold, src, dst, taps, dilation, count),
+        _ => regular_pixel_vectors::<F, S, 4>(fold, src, dst, taps, dilation, count),
     }
 }
 
 /// As [`regular_pixels`], `L` windows at a time.
 #[inline(always)]
 fn regular_pixel_vectors<F: WindowFold, const S: usize, const L: usize>(
+    fold: F,
     src: &[F::Acc],
     dst: &mut [F::Element],
     taps: usize,
@@ -271,7 +276,7 @@ fn regular_pixel_vectors<F: WindowFold, const S: usize, const L: usize>(
             }
             if k == 0 { acc = tap } else { join_all::<F, L>(&mut acc, &tap) }
         }
-        finish_all::<F, L>(vector_mut(dst, at), &acc, count);
+        finish_all::<F, L>(fold, vector_mut(dst, at), &acc, count);
         match next_vector::<L>(at, n) {
             Some(next) => at = next,
             None => return,
@@ -283,6 +288,7 @@ fn regular_pixel_vectors<F: WindowFold, const S: usize, const L: usize>(
 /// number of taps.
 #[inline(always)]
 fn window_of_lanes<F: WindowFold, const L: usize, const K: usize>(
+    fold: F,
     src: &[F::Acc],
     dst: &mut [F::Element],
     taps: usize,
@@ -299,7 +305,7 @@ fn window_of_lanes<F: WindowFold, const L: usize, const K: usize>(
             barrier();
             join_all::<F, L>(&mut acc, vector::<F, L>(src, k * step + at));
         }
-        finish_all::<F, L>(vector_mut(dst, at), &acc, count);
+        finish_all::<F, L>(fold, vector_mut(dst, at), &acc, count);
         match next_vector::<L>(at, n) {
             Some(next) => at = next,
             None => return,
@@ -316,36 +322,42 @@ fn next_vector<const L: usize>(at: usize, n: usize) -> Option<usize> {
 
 /// Folds `acc.len()` elements from `at` on of every row into `acc`.
 #[inline(always)]
-fn fold_rows<F: WindowFold>(src: &[F::Element], rows: &[usize], at: usize, acc: &mut [F::Acc]) {
+fn fold_rows<F: WindowFold>(fold: F, src: &[F::Element], rows: &[usize], at: usize, acc: &mut [F::Acc]) {
     let n = acc.len();
     let row = |i: usize| &src[rows[i] + at..][..n];
     // The first group leaves a multiple of four rows.
     let mut done = match (rows.len() - 1) % 4 {
-        0 => fold_row_group::<F, 1, true>([row(0)], acc),
-        1 => fold_row_group::<F, 2, true>([row(0), row(1)], acc),
-        2 => fold_row_group::<F, 3, true>([row(0), row(1), row(2)], acc),
-        _ => fold_row_group::<F, 4, true>([row(0), row(1), row(2), row(3)], acc),
+        0 => fold_row_group::<F, 1, true>(fold, [row(0)], acc),
+        1 => fold_row_group::<F, 2, true>(fold, [row(0), row(1)], acc),
+        2 => fold_row_group::<F, 3, true>(fold, [row(0), row(1), row(2)], acc),
+        _ => fold_row_group::<F, 4, true>(fold, [row(0), row(1), row(2), row(3)], acc),
     };
     while done < rows.len() {
-        done += fold_row_group::<F, 4, false>([row(done), row(done + 1), row(done + 2), row(done + 3)], acc);
+        done += fold_row_group::<F, 4, false>(
+            fold,
+            [row(done), row(done + 1), row(done + 2), row(done + 3)],
+            acc,
+        );
     }
 }
 
 /// Folds `R` rows into `acc`, which the `FIRST` group initialises. Returns `R`.
 #[inline(always)]
 fn fold_row_group<F: WindowFold, const R: usize, const FIRST: bool>(
+    fold: F,
     rows: [&[F::Element]; R],
     acc: &mut [F::Acc],
 ) -> usize {
-    let (rows, acc) = fold_row_vectors::<F, R, 16, FIRST>(rows, acc);
-    let (rows, acc) = fold_row_vectors::<F, R, 4, FIRST>(rows, acc);
-    fold_row_vectors::<F, R, 1, FIRST>(rows, acc);
+    let (rows, acc) = fold_row_vectors::<F, R, 16, FIRST>(fold, rows, acc);
+    let (rows, acc) = fold_row_vectors::<F, R, 4, FIRST>(fold, rows, acc);
+    fold_row_vectors::<F, R, 1, FIRST>(fold, rows, acc);
     R
 }
 
 /// Folds the elements of all whole vectors of `L`. Returns what is left of the rows and of `acc`.
 #[inline(always)]
 fn fold_row_vectors<'r, 'a, F: WindowFold, const R: usize, const L: usize, const FIRST: bool>(
+    fold: F,
     rows: [&'r [F::Element]; R],
     acc: &'a mut [F::Acc],
 ) -> ([&'r [F::Element]; R], &'a mut [F::Acc]) {
@@ -354,9 +366,9 @@ fn fold_row_vectors<'r, 'a, F: WindowFold, const R: usize, const L: usize, const
     let vectors = rows.map(|r| &r.as_chunks::<L>().0[..n]);
     for (i, acc) in whole.iter_mut().enumerate() {
         barrier();
-        let mut a = if FIRST { load_all::<F, L>(&vectors[0][i]) } else { *acc };
+        let mut a = if FIRST { load_all::<F, L>(fold, &vectors[0][i]) } else { *acc };
         for row in &vectors[usize::from(FIRST)..] {
-            join_all::<F, L>(&mut a, &load_all::<F, L>(&row[i]));
+            join_all::<F, L>(&mut a, &load_all::<F, L>(fold, &row[i]));
         }
         *acc = a;
     }

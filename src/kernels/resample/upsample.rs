@@ -2,7 +2,7 @@
 //! columns, in whole vectors whatever the layout, then blends these columns along W. Every layout blends in this order, so all
 //! give the same bits.
 
-use crate::dtype::Float;
+use crate::dtype::{Element, Float};
 use crate::kernels::lanes::{Lanes, PlanePart, RowIndex};
 use crate::kernels::resample::upsample_geometry::{LinearAxis, Neighbours};
 use crate::kernels::spatial::{SpatialOperands, tile_end};
@@ -19,7 +19,7 @@ fn source_row_start(src_view: &Lanes, row: RowIndex, d: usize, h: usize) -> usiz
 }
 
 /// Nearest neighbour: copies the source pixels whose indices along D, H and W are `axes`.
-pub(crate) fn nearest<E: Float>(operands: SpatialOperands<'_, E>, axes: &[Vec<u32>; 3]) {
+pub(crate) fn nearest<E: Element>(operands: SpatialOperands<'_, E>, axes: &[Vec<u32>; 3]) {
     let SpatialOperands { src, src_view, dst, dst_view } = operands;
     let [d, h, w] = axes;
     let doubles = w.len() == 2 * src_view.spatial[2]
@@ -58,7 +58,7 @@ struct NearestRow<'a, 'p, E> {
     row: usize,
 }
 
-impl<E: Float> Loop for NearestRow<'_, '_, E> {
+impl<E: Element> Loop for NearestRow<'_, '_, E> {
     type Out = ();
 
     #[inline(always)]
@@ -96,7 +96,7 @@ impl<E: Float> Loop for NearestRow<'_, '_, E> {
 }
 
 #[inline(always)]
-fn copy_pixels<E: Float, const L: usize>(row: &[E], columns: &[u32], dst: &mut [E]) {
+fn copy_pixels<E: Element, const L: usize>(row: &[E], columns: &[u32], dst: &mut [E]) {
     let (row, dst) = (row.as_chunks::<L>().0, dst.as_chunks_mut::<L>().0);
     for (d, &i) in dst.iter_mut().zip(columns) {
         *d = row[i as usize];

@@ -1,11 +1,12 @@
 //! Selection of elements by indices: `gather` and `index_select`.
 
-use crate::dtype::DType;
+use crate::dtype::{DType, Element, with_elements};
 use crate::error::{Result, fail};
 use crate::int::{Int, Scalars};
 use crate::kernels::axis_copy;
 use crate::kernels::axis_map::AxisMap;
 use crate::layout::memory_format::check_extent;
+use crate::op::facts::Movement;
 use crate::op::params::{Axis, Params, params, with_params};
 use crate::op::schema::{Ranks, data, param, required_axis};
 use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
@@ -27,17 +28,19 @@ const INDICES_RULE: &str = "indices are s32";
 const RANK_OF_X: Ranks = Ranks::SameAs { arg: "x", remedy: "pass indices of the rank of x" };
 
 const GATHER_ARGS: &[ArgSpec] = &with_params::<3>(
-    &[data("x").f32(), data("index").with_fixed_dtypes(INDICES, INDICES_RULE).with_ranks(RANK_OF_X)],
+    &[data("x").any_dtype(), data("index").with_fixed_dtypes(INDICES, INDICES_RULE).with_ranks(RANK_OF_X)],
     Gather::SPECS,
 );
-static GATHER: Op = Op::new(&Schema::new("gather", GATHER_ARGS).dst_like_x())
-    .with(&Kernel::rust(&run_gather).on_strided_with(&gather_gradient));
+static GATHER: Op = Op::new(&Schema::new("gather", GATHER_ARGS).dst_like_x().moving(Movement::Elements))
+    .with(&Kernel::rust(&run_gather).with_dtypes(EACH_DTYPE).on_strided_with(&gather_gradient));
 const INDEX_SELECT_ARGS: &[ArgSpec] = &with_params::<3>(
     &[data("x").any_dtype(), param("index").with_fixed_dtypes(INDICES, INDICES_RULE)],
     Gather::SPECS,
 );
-static INDEX_SELECT: Op = Op::new(&Schema::new("index_select", INDEX_SELECT_ARGS).dst_like_x())
-    .with(&Kernel::rust(&run_index_select).with_dtypes(EACH_DTYPE).on_strided_with(&index_select_gradient));
+static INDEX_SELECT: Op = Op::new(
+    &Schema::new("index_select", INDEX_SELECT_ARGS).dst_like_x().moving(Movement::Elements),
+)
+.with(&Kernel::rust(&run_index_select).with_dtypes(EACH_DTYPE).on_strided_with(&index_select_gradient));
 
 pub(crate) const OPS: &[&Op] = &[&GATHER, &INDEX_SELECT];
 
@@ -58,7 +61,7 @@ pub(crate) const OPS: &[&Op] = &[&GATHER, &INDEX_SELECT];
 /// contiguous.
 ///
 /// # Dtypes
-/// `x` f32, `index` s32.
+/// `x` any, `index` s32.
 ///
 /// # Layouts
 /// Strided only, any strides.
@@ -106,6 +109,10 @@ pub(super) fn check_indices(op: &'static str, index: &StridedTensor, axis: usize
 }
 
 fn run_gather(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    with_elements!(args.tensor(0)?.dtype(), E => gather_of::<E>(args, results))
+}
+
+fn gather_of<E: Element>(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, x, index, Gather { axis }) =
         (args.op(), args.strided(0)?, args.strided(1)?, Gather::read(args)?);
     let axis = axis.among(op, x.rank(), Scalars::HaveOneAxis)?;
@@ -119,8 +126,8 @@ fn run_gather(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     // Each line of the index selects from the line of x at the same position.
     let x_lines = AxisLines::new(x, axis).at_positions_of(&index_lines);
     let dst = results.by_rule(FormatRule::Contiguous, &[x], index.dims(), x.dtype())?;
-    let (data, indices) = (x.data::<f32>(), index.data::<i32>());
-    let select = |i: usize, line: &mut [f32]| {
+    let (data, indices) = (x.data::<E>(), index.data::<i32>());
+    let select = |i: usize, line: &mut [E]| {
         let (from, at) = (x_lines.offset(i), index_lines.offset(i));
         for (j, v) in line.iter_mut().enumerate() {
             *v = data[from + indices[at + j * index_lines.stride] as usize * x_lines.stride];

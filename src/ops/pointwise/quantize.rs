@@ -201,7 +201,7 @@ impl<'a> Pairs<'a> {
 }
 
 /// Refuses what is no scale: of a division, also one that is not positive.
-pub(super) fn check_scale(
+pub(crate) fn check_scale(
     op: &'static str,
     argument: &'static str,
     scale: impl Into<f64> + Display + Copy,
@@ -219,7 +219,7 @@ pub(super) fn check_scale(
 }
 
 /// The zero point, if it is an integer of this dtype.
-pub(super) fn check_zero_point(
+pub(crate) fn check_zero_point(
     op: &'static str,
     argument: &'static str,
     zero_point: i64,
@@ -235,7 +235,7 @@ pub(super) fn check_zero_point(
 }
 
 /// The integers of a dtype of 8 bits. Others are not made.
-pub(super) fn check_bytes(op: &'static str, dtype: DType) -> Result<RangeInclusive<i32>> {
+pub(crate) fn check_bytes(op: &'static str, dtype: DType) -> Result<RangeInclusive<i32>> {
     let Some(range) = dtype.byte_range() else {
         let rule = "integers of 8 bits are made";
         fail!(InvalidArgument, op, "dtype", dtype.to_string(), rule, "pass `u8` or `s8`")

@@ -1,11 +1,12 @@
 //! Adaptive and global pooling: windows that divide the source into a result of a given size.
 
-use super::pool_windows;
+use super::max_pool::DTYPES as MAX_DTYPES;
+use super::{max_of_windows, mean_of_windows};
 use crate::elementwise::{Amax, Fold, Mean};
 use crate::error::Result;
 use crate::kernels::gradient::windows;
+use crate::kernels::pool::MAX_TAPS_IN_F32;
 use crate::kernels::pool::geometry::Windows;
-use crate::kernels::pool::{MAX_TAPS_IN_F32, Pooling};
 use crate::kernels::spatial;
 use crate::layout::dims::Dims;
 use crate::op::lookup::OF_ONE;
@@ -31,55 +32,55 @@ const GLOBAL_ARGS: &[ArgSpec] = &[data("x").f32().with_ranks(spatial::IMAGE_RANK
 
 static ADAPTIVE_AVG_POOL1D: Op = Op::new(&Schema::new("adaptive_avg_pool1d", &ADAPTIVE_ARGS[0]).dst_like_x())
     .with(
-        &Kernel::rust(&|args, results| run_adaptive::<1>(args, results, Pooling::Mean))
+        &Kernel::rust(&|args, results| run_adaptive::<1>(args, results, mean_of_windows))
             .with_dtypes(OF_ONE)
             .needing_dense()
             .on_both_with(&|call| gradient::<1>(call, windows::avg_pool)),
     );
 static ADAPTIVE_AVG_POOL2D: Op = Op::new(&Schema::new("adaptive_avg_pool2d", &ADAPTIVE_ARGS[1]).dst_like_x())
     .with(
-        &Kernel::rust(&|args, results| run_adaptive::<2>(args, results, Pooling::Mean))
+        &Kernel::rust(&|args, results| run_adaptive::<2>(args, results, mean_of_windows))
             .with_dtypes(OF_ONE)
             .needing_dense()
             .on_both_with(&|call| gradient::<2>(call, windows::avg_pool)),
     );
 static ADAPTIVE_AVG_POOL3D: Op = Op::new(&Schema::new("adaptive_avg_pool3d", &ADAPTIVE_ARGS[2]).dst_like_x())
     .with(
-        &Kernel::rust(&|args, results| run_adaptive::<3>(args, results, Pooling::Mean))
+        &Kernel::rust(&|args, results| run_adaptive::<3>(args, results, mean_of_windows))
             .with_dtypes(OF_ONE)
             .needing_dense()
             .on_both_with(&|call| gradient::<3>(call, windows::avg_pool)),
     );
 static ADAPTIVE_MAX_POOL1D: Op = Op::new(&Schema::new("adaptive_max_pool1d", &ADAPTIVE_ARGS[0]).dst_like_x())
     .with(
-        &Kernel::rust(&|args, results| run_adaptive::<1>(args, results, Pooling::Max))
-            .with_dtypes(OF_ONE)
+        &Kernel::rust(&|args, results| run_adaptive::<1>(args, results, max_of_windows))
+            .with_dtypes(MAX_DTYPES)
             .needing_dense()
             .on_both_with(&|call| gradient::<1>(call, windows::max_pool)),
     );
 static ADAPTIVE_MAX_POOL2D: Op = Op::new(&Schema::new("adaptive_max_pool2d", &ADAPTIVE_ARGS[1]).dst_like_x())
     .with(
-        &Kernel::rust(&|args, results| run_adaptive::<2>(args, results, Pooling::Max))
-            .with_dtypes(OF_ONE)
+        &Kernel::rust(&|args, results| run_adaptive::<2>(args, results, max_of_windows))
+            .with_dtypes(MAX_DTYPES)
             .needing_dense()
             .on_both_with(&|call| gradient::<2>(call, windows::max_pool)),
     );
 static ADAPTIVE_MAX_POOL3D: Op = Op::new(&Schema::new("adaptive_max_pool3d", &ADAPTIVE_ARGS[2]).dst_like_x())
     .with(
-        &Kernel::rust(&|args, results| run_adaptive::<3>(args, results, Pooling::Max))
-            .with_dtypes(OF_ONE)
+        &Kernel::rust(&|args, results| run_adaptive::<3>(args, results, max_of_windows))
+            .with_dtypes(MAX_DTYPES)
             .needing_dense()
             .on_both_with(&|call| gradient::<3>(call, windows::max_pool)),
     );
 static GLOBAL_AVG_POOL: Op = Op::new(&Schema::new("global_avg_pool", GLOBAL_ARGS).dst_like_x()).with(
-    &Kernel::rust(&|args, results| run_global(args, results, Pooling::Mean, &Mean))
+    &Kernel::rust(&|args, results| run_global(args, results, mean_of_windows, &Mean))
         .with_dtypes(OF_ONE)
         .needing_dense()
         .on_both_with(&|call| global_gradient(call, windows::avg_pool)),
 );
 static GLOBAL_MAX_POOL: Op = Op::new(&Schema::new("global_max_pool", GLOBAL_ARGS).dst_like_x()).with(
-    &Kernel::rust(&|args, results| run_global(args, results, Pooling::Max, &Amax))
-        .with_dtypes(OF_ONE)
+    &Kernel::rust(&|args, results| run_global(args, results, max_of_windows, &Amax))
+        .with_dtypes(MAX_DTYPES)
         .needing_dense()
         .on_both_with(&|call| global_gradient(call, windows::max_pool)),
 );
@@ -95,33 +96,37 @@ pub(crate) const OPS: &[&Op] = &[
     &GLOBAL_MAX_POOL,
 ];
 
+/// [`max_of_windows`] or [`mean_of_windows`].
+type PoolWindows = fn(&Args<'_>, &mut Results<'_>, &[usize], &dyn Fn() -> Result<Windows>) -> KernelResult;
+
 /// Adaptive pooling for both keys and all layouts (NCHW, NHWC, blocked): see [`crate::kernels::pool`].
 fn run_adaptive<const N: usize>(
     args: &Args<'_>,
     results: &mut Results<'_>,
-    pooling: Pooling,
+    pool: PoolWindows,
 ) -> KernelResult {
     let input = spatial::check_input(args)?;
     let AdaptivePool { output } = AdaptivePool::<N>::read(args)?;
     spatial::check_output(args.op(), "output", &output)?;
-    run_windows(args, results, &input, &output, pooling)
+    run_windows(args, results, &input, &output, pool)
 }
 
 /// Global pooling: large images are reduced by `fold`, small ones pooled with one window.
 fn run_global<F: Fold<In = f32, Out = f32>>(
     args: &Args<'_>,
     results: &mut Results<'_>,
-    pooling: Pooling,
+    pool: PoolWindows,
     fold: &F,
 ) -> KernelResult {
     let input = spatial::check_input(args)?;
     // Pooling sums small images in f32, the reduction in f64. The choice depends on the size alone, so that both keys give the
     // same bits.
-    let is_large = input.iter().product::<usize>() > MAX_TAPS_IN_F32;
+    // That of integers is exact.
+    let is_large = args.tensor(0)?.dtype().is_float() && input.iter().product::<usize>() > MAX_TAPS_IN_F32;
     if is_large && reduce::over_pixels(args, results, fold)? {
         return Ok(());
     }
-    run_windows(args, results, &input, &Dims::filled(1, input.len()), pooling)
+    run_windows(args, results, &input, &Dims::filled(1, input.len()), pool)
 }
 
 fn run_windows(
@@ -129,10 +134,10 @@ fn run_windows(
     results: &mut Results<'_>,
     input: &[usize],
     output: &[usize],
-    pooling: Pooling,
+    pool: PoolWindows,
 ) -> KernelResult {
     let op = args.op();
-    pool_windows(args, results, output, pooling, || Windows::adaptive(op, input, output))
+    pool(args, results, output, &|| Windows::adaptive(op, input, output))
 }
 
 /// [`windows::avg_pool`] or [`windows::max_pool`].
@@ -211,7 +216,7 @@ pub fn adaptive_avg_pool3d<T: Operand>(x: &T, output: [usize; 3]) -> Result<T> {
 /// As [`adaptive_avg_pool1d`], whose windows it has.
 ///
 /// # Dtypes
-/// f32 and bf16.
+/// f32, bf16, u8 and s8.
 ///
 /// # Layouts
 /// As [`adaptive_avg_pool2d`].
@@ -230,7 +235,7 @@ pub fn adaptive_max_pool1d<T: Operand>(x: &T, output: [usize; 1]) -> Result<T> {
 /// As [`adaptive_avg_pool2d`], whose windows it has.
 ///
 /// # Dtypes
-/// f32 and bf16.
+/// f32, bf16, u8 and s8.
 ///
 /// # Layouts
 /// As [`adaptive_avg_pool2d`].
@@ -249,7 +254,7 @@ pub fn adaptive_max_pool2d<T: Operand>(x: &T, output: [usize; 2]) -> Result<T> {
 /// As [`adaptive_avg_pool3d`], whose windows it has.
 ///
 /// # Dtypes
-/// f32 and bf16.
+/// f32, bf16, u8 and s8.
 ///
 /// # Layouts
 /// As [`adaptive_avg_pool2d`].
@@ -285,7 +290,7 @@ pub fn global_avg_pool<T: Operand>(x: &T) -> Result<T> {
 /// `x` [N, C, W], [N, C, H, W] or [N, C, D, H, W]; the result [N, C, 1, ...].
 ///
 /// # Dtypes
-/// f32 and bf16.
+/// f32, bf16, u8 and s8.
 ///
 /// # Layouts
 /// As [`adaptive_avg_pool2d`].

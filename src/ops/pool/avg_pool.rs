@@ -1,9 +1,10 @@
 //! Average pooling: the mean of each window.
 
-use super::{SidePadding, pool_windows, window_parameters};
+pub(crate) mod quantized;
+
+use super::{SidePadding, mean_of_windows, window_parameters};
 use crate::error::Result;
 use crate::kernels::gradient::windows;
-use crate::kernels::pool::Pooling;
 use crate::kernels::pool::geometry::{PoolGeometry, PoolWindow};
 use crate::kernels::spatial;
 use crate::op::lookup::OF_ONE;
@@ -72,26 +73,27 @@ pub(crate) const OPS: &[&Op] = &[&AVG_POOL1D, &AVG_POOL2D, &AVG_POOL3D];
 
 /// The kernel for both keys and all layouts (NCHW, NHWC, blocked): see [`crate::kernels::pool`].
 fn run_avg_pool<const N: usize>(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
-    let (g, counts_padding) = geometry::<N>(args)?;
-    pool_windows(args, results, &g.output, Pooling::Mean, || g.windows(counts_padding))
+    let (g, counts_padding) = AvgPool::<N>::read(args)?.geometry(args)?;
+    mean_of_windows(args, results, &g.output, &|| g.windows(counts_padding))
 }
 
-/// The windows, and whether a mean counts padding.
-fn geometry<const N: usize>(args: &Args<'_>) -> Result<(PoolGeometry, bool)> {
-    let input = spatial::check_input(args)?;
-    let p = &AvgPool::<N>::read(args)?;
-    let window = PoolWindow {
-        kernel: &p.kernel,
-        stride: p.stride.as_ref(),
-        padding: (&p.padding.begin(), &p.padding.end()),
-        dilation: &[1; N],
-        ceil_mode: p.ceil_mode,
-    };
-    Ok((PoolGeometry::new(args.op(), input, window)?, p.count_include_pad))
+impl<const N: usize> AvgPool<N> {
+    /// The windows, and whether a mean counts padding.
+    fn geometry(&self, args: &Args<'_>) -> Result<(PoolGeometry, bool)> {
+        let input = spatial::check_input(args)?;
+        let window = PoolWindow {
+            kernel: &self.kernel,
+            stride: self.stride.as_ref(),
+            padding: (&self.padding.begin(), &self.padding.end()),
+            dilation: &[1; N],
+            ceil_mode: self.ceil_mode,
+        };
+        Ok((PoolGeometry::new(args.op(), input, window)?, self.count_include_pad))
+    }
 }
 
 fn gradient<const N: usize>(call: &Backward<'_>) -> Result<Gradients> {
-    let (g, counts_padding) = geometry::<N>(&call.args)?;
+    let (g, counts_padding) = AvgPool::<N>::read(&call.args)?.geometry(&call.args)?;
     windows::avg_pool(call, &g.windows(counts_padding)?)
 }
 

@@ -1,10 +1,9 @@
 //! Max pooling: the largest element of each window.
 
-use super::{SidePadding, pool_windows, window_parameters};
+use super::{SidePadding, max_of_windows, window_parameters};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernels::gradient::windows;
-use crate::kernels::pool::Pooling;
 use crate::kernels::pool::geometry::{PoolGeometry, PoolWindow};
 use crate::kernels::spatial;
 use crate::op::lookup::DTypeTuple;
@@ -54,7 +53,7 @@ const fn args(spatial: usize) -> [ArgSpec; 6] {
 }
 
 /// The largest of integers is one of them, whatever they stand for.
-const DTYPES: &[DTypeTuple] = &[
+pub(super) const DTYPES: &[DTypeTuple] = &[
     DTypeTuple { operands: &[], results: &[] },
     DTypeTuple { operands: &[DType::BF16], results: &[] },
     DTypeTuple { operands: &[DType::U8], results: &[] },
@@ -86,7 +85,7 @@ pub(crate) const OPS: &[&Op] = &[&MAX_POOL1D, &MAX_POOL2D, &MAX_POOL3D];
 /// The kernel for both keys and all layouts (NCHW, NHWC, blocked): see [`crate::kernels::pool`].
 fn run_max_pool<const N: usize>(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let g = geometry::<N>(args)?;
-    pool_windows(args, results, &g.output, Pooling::Max, || g.windows(false))
+    max_of_windows(args, results, &g.output, &|| g.windows(false))
 }
 
 fn geometry<const N: usize>(args: &Args<'_>) -> Result<PoolGeometry> {

@@ -9,42 +9,55 @@ pub(crate) mod max_pool;
 
 use half::bf16;
 
-use crate::dtype::{DType, Float};
+use crate::dtype::{DType, Element};
 use crate::error::{Result, fail};
 use crate::kernels::pool::geometry::Windows;
-use crate::kernels::pool::{Pooling, pool};
+use crate::kernels::pool::{pool_max, pool_mean};
 use crate::kernels::spatial::{self, SpatialOperands};
 use crate::layout::dims::{Dims, ToDims};
 use crate::op::params::Param;
 use crate::op::{Arg, Args, KernelResult, Results, args};
 
-/// Asks for a result with these spatial sizes, and pools windows into it, in the dtype of the operand.
-fn pool_windows(
+/// Asks for a result of `R` with these spatial sizes, and writes what `pool` makes of the windows of an operand of `E`.
+fn pool_windows<E: Element, R: Element>(
     args: &Args<'_>,
     results: &mut Results<'_>,
     output: &[usize],
-    pooling: Pooling,
-    windows: impl FnOnce() -> Result<Windows>,
+    windows: &dyn Fn() -> Result<Windows>,
+    pool: impl FnOnce(SpatialOperands<'_, E, R>, &Windows),
+) -> KernelResult {
+    spatial::with_result(args, results, output, "blocktensor:pool", |operands: SpatialOperands<'_, E, R>| {
+        pool(operands, &windows()?);
+        Ok(())
+    })
+}
+
+/// The largest element of each window, of any dtype that has a pool.
+fn max_of_windows(
+    args: &Args<'_>,
+    results: &mut Results<'_>,
+    output: &[usize],
+    windows: &dyn Fn() -> Result<Windows>,
 ) -> KernelResult {
     match args.tensor(0)?.dtype() {
-        DType::BF16 => pool_elements::<bf16>(args, results, output, pooling, windows),
-        DType::U8 => pool_elements::<u8>(args, results, output, pooling, windows),
-        DType::S8 => pool_elements::<i8>(args, results, output, pooling, windows),
-        _ => pool_elements::<f32>(args, results, output, pooling, windows),
+        DType::BF16 => pool_windows::<bf16, bf16>(args, results, output, windows, pool_max),
+        DType::U8 => pool_windows::<u8, u8>(args, results, output, windows, pool_max),
+        DType::S8 => pool_windows::<i8, i8>(args, results, output, windows, pool_max),
+        _ => pool_windows::<f32, f32>(args, results, output, windows, pool_max),
     }
 }
 
-fn pool_elements<E: Float>(
+/// The mean of each window, of floating-point numbers.
+fn mean_of_windows(
     args: &Args<'_>,
     results: &mut Results<'_>,
     output: &[usize],
-    pooling: Pooling,
-    windows: impl FnOnce() -> Result<Windows>,
+    windows: &dyn Fn() -> Result<Windows>,
 ) -> KernelResult {
-    spatial::with_result(args, results, output, "blocktensor:pool", |operands: SpatialOperands<'_, E>| {
-        pool(pooling, operands, &windows()?);
-        Ok(())
-    })
+    match args.tensor(0)?.dtype() {
+        DType::BF16 => pool_windows::<bf16, bf16>(args, results, output, windows, pool_mean),
+        _ => pool_windows::<f32, f32>(args, results, output, windows, pool_mean),
+    }
 }
 
 /// Padding before and after each axis. In the schema it is one value for all, one for each axis, or one for each side: all

@@ -2,17 +2,19 @@
 
 use half::bf16;
 
-use crate::dtype::{DType, Float};
+use crate::dtype::{DType, Element, Float, with_elements};
 use crate::error::Result;
 use crate::kernels::gradient::resample as gradient;
 use crate::kernels::resample::upsample;
 use crate::kernels::resample::upsample_geometry::{Neighbours, ResampleGeometry, SizeOrScale};
 use crate::kernels::spatial::{self, SpatialOperands};
 use crate::layout::dims::Dims;
+use crate::op::facts::Movement;
 use crate::op::lookup::OF_ONE;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, flag, float, ints};
 use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
+use crate::ops::EACH_DTYPE;
 use crate::tensor::any::Operand;
 
 params! {
@@ -87,7 +89,7 @@ impl<const N: usize> Resample<N> {
 }
 
 const NEAREST_ARGS: &[ArgSpec] =
-    &with_params::<6>(&[data("x").f32().with_ranks(spatial::IMAGE_RANKS)], NearestResample::<2>::SPECS);
+    &with_params::<6>(&[data("x").any_dtype().with_ranks(spatial::IMAGE_RANKS)], NearestResample::<2>::SPECS);
 
 const fn linear_args(spatial: usize) -> [ArgSpec; 7] {
     with_params(&[data("x").f32().with_ranks(spatial::image_ranks(spatial))], Resample::<2>::SPECS)
@@ -95,8 +97,10 @@ const fn linear_args(spatial: usize) -> [ArgSpec; 7] {
 
 static LINEAR_ARGS: [[ArgSpec; 7]; 3] = [linear_args(1), linear_args(2), linear_args(3)];
 
-static UPSAMPLE_NEAREST: Op = Op::new(&Schema::new("upsample_nearest", NEAREST_ARGS).dst_like_x())
-    .with(&Kernel::rust(&run_nearest).with_dtypes(OF_ONE).needing_dense().on_both_with(&nearest_gradient));
+static UPSAMPLE_NEAREST: Op = Op::new(
+    &Schema::new("upsample_nearest", NEAREST_ARGS).dst_like_x().moving(Movement::Elements),
+)
+.with(&Kernel::rust(&run_nearest).with_dtypes(EACH_DTYPE).needing_dense().on_both_with(&nearest_gradient));
 static UPSAMPLE_LINEAR: Op = Op::new(&Schema::new("upsample_linear", &LINEAR_ARGS[0]).dst_like_x()).with(
     &Kernel::rust(&run_linear::<1>).with_dtypes(OF_ONE).needing_dense().on_both_with(&linear_gradient::<1>),
 );
@@ -119,10 +123,7 @@ const IMPLEMENTATION: &str = "blocktensor:resample";
 /// Nearest neighbour for both keys: the kernel runs over lanes. One op serves 1 to 3 spatial dimensions.
 fn run_nearest(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let g = nearest_geometry(args)?;
-    match args.tensor(0)?.dtype() {
-        DType::BF16 => nearest_of::<bf16>(args, results, &g),
-        _ => nearest_of::<f32>(args, results, &g),
-    }
+    with_elements!(args.tensor(0)?.dtype(), E => nearest_of::<E>(args, results, &g))
 }
 
 fn nearest_geometry(args: &Args<'_>) -> Result<ResampleGeometry> {
@@ -151,7 +152,7 @@ fn nearest_gradient(call: &Backward<'_>) -> Result<Gradients> {
     gradient::separable(call, &axes.map(|axis| axis.iter().map(|&i| [(i as usize, 1.0)]).collect()))
 }
 
-fn nearest_of<E: Float>(args: &Args<'_>, results: &mut Results<'_>, g: &ResampleGeometry) -> KernelResult {
+fn nearest_of<E: Element>(args: &Args<'_>, results: &mut Results<'_>, g: &ResampleGeometry) -> KernelResult {
     spatial::with_result(args, results, &g.output, IMPLEMENTATION, |operands: SpatialOperands<'_, E>| {
         upsample::nearest(operands, &g.nearest()?);
         Ok(())
@@ -224,7 +225,7 @@ fn linear_of<E: Float>(
 /// `x` [N, C, W], [N, C, H, W] or [N, C, D, H, W] with `N` spatial dimensions; inputs without a batch are not taken.
 ///
 /// # Dtypes
-/// f32 and bf16.
+/// Any: elements are copied.
 ///
 /// # Layouts
 /// Strided: any; the result has the format that `x` suggests. Blocked: any block of channels; the result is in the layout of

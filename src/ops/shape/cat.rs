@@ -13,6 +13,7 @@ use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::check_extent;
 use crate::ledger;
+use crate::op::facts::Movement;
 use crate::op::params::{Axis, Params, params, with_params};
 use crate::op::schema::{AxesOf, OutputSpec, axis, data_list, int, output_like};
 use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Reads, Results, Schema};
@@ -40,10 +41,11 @@ params! {
 
 const DST: &[OutputSpec] = &[output_like("dst", "tensors")];
 const ARGS: &[ArgSpec] = &with_params::<2>(&[data_list("tensors").any_dtype()], Cat::SPECS);
-static CAT: Op = Op::new(&Schema::new("cat", ARGS).with_outputs(DST).concatenates("axis"))
-    .with(&Kernel::rust(&run_cat).with_dtypes(EACH_DTYPE).on_both_reading(Reads::Nothing, &cat_gradient));
+static CAT: Op =
+    Op::new(&Schema::new("cat", ARGS).with_outputs(DST).concatenates("axis").moving(Movement::Elements))
+        .with(&Kernel::rust(&run_cat).with_dtypes(EACH_DTYPE).on_both_reading(Reads::Nothing, &cat_gradient));
 const STACK_ARGS: &[ArgSpec] = &with_params::<2>(&[data_list("tensors").any_dtype()], Stack::SPECS);
-static STACK: Op = Op::new(&Schema::new("stack", STACK_ARGS).with_outputs(DST))
+static STACK: Op = Op::new(&Schema::new("stack", STACK_ARGS).with_outputs(DST).moving(Movement::Elements))
     .with(&Kernel::rust(&run_stack).with_dtypes(EACH_DTYPE).on_both_reading(Reads::Nothing, &stack_gradient));
 
 pub(crate) const OPS: &[&Op] = &[&CAT, &STACK];

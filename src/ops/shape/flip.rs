@@ -5,6 +5,7 @@ use crate::int::{Int, Scalars};
 use crate::kernels::axis_copy;
 use crate::kernels::axis_map::AxisMap;
 use crate::layout::dims::MAX_RANK;
+use crate::op::facts::Movement;
 use crate::op::params::{AxisList, Params, params, with_params};
 use crate::op::schema::{data, required_axes, required_ints};
 use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
@@ -28,10 +29,10 @@ params! {
 }
 
 const FLIP_ARGS: &[ArgSpec] = &with_params::<2>(&[data("x").any_dtype()], Flip::SPECS);
-static FLIP: Op = Op::new(&Schema::new("flip", FLIP_ARGS).dst_like_x())
+static FLIP: Op = Op::new(&Schema::new("flip", FLIP_ARGS).dst_like_x().moving(Movement::Elements))
     .with(&Kernel::rust(&run_flip).with_dtypes(EACH_DTYPE).on_both_with(&flip_gradient));
 const ROLL_ARGS: &[ArgSpec] = &with_params::<3>(&[data("x").any_dtype()], Roll::SPECS);
-static ROLL: Op = Op::new(&Schema::new("roll", ROLL_ARGS).dst_like_x())
+static ROLL: Op = Op::new(&Schema::new("roll", ROLL_ARGS).dst_like_x().moving(Movement::Elements))
     .with(&Kernel::rust(&run_roll).with_dtypes(EACH_DTYPE).on_both_with(&roll_gradient));
 
 pub(crate) const OPS: &[&Op] = &[&FLIP, &ROLL];

@@ -4,6 +4,7 @@ use crate::error::{Complaint, Error, Result, Text, fail};
 use crate::int::{self, Int};
 use crate::kernels::axis_copy;
 use crate::kernels::axis_map::{AxisMap, Progression};
+use crate::op::facts::Movement;
 use crate::op::params::{Param, Params, params, with_params};
 use crate::op::schema::{data, float, required_ints, word};
 use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
@@ -74,7 +75,7 @@ params! {
 }
 
 const ARGS: &[ArgSpec] = &with_params::<4>(&[data("x").any_dtype()], Pad::SPECS);
-static PAD: Op = Op::new(&Schema::new("pad", ARGS).dst_like_x())
+static PAD: Op = Op::new(&Schema::new("pad", ARGS).dst_like_x().moving(Movement::ElementsAnd("value")))
     .with(&Kernel::rust(&run).with_dtypes(EACH_DTYPE).needing_dense().on_both_with(&gradient));
 
 pub(crate) const OPS: &[&Op] = &[&PAD];

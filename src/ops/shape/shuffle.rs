@@ -7,6 +7,7 @@ use crate::kernels::lanes::Lanes;
 use crate::layout::dims::{Dims, ToDims};
 use crate::layout::memory_format::check_extent;
 use crate::ledger;
+use crate::op::facts::Movement;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{Ranks, data, required_int};
 use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
@@ -42,21 +43,26 @@ const CHANNEL_RANKS: Ranks = Ranks::between(
 );
 const PIXEL_ARGS: &[ArgSpec] =
     &with_params::<2>(&[data("x").any_dtype().with_ranks(PIXEL_RANKS)], PixelShuffle::SPECS);
-static PIXEL_SHUFFLE: Op = Op::new(&Schema::new("pixel_shuffle", PIXEL_ARGS).dst_like_x()).with(
-    &Kernel::rust(&run_pixel_shuffle)
-        .with_dtypes(EACH_DTYPE)
-        .needing_dense()
-        .on_both_with(&|call| pixels_back(call, &PIXEL_UNSHUFFLE)),
-);
-static PIXEL_UNSHUFFLE: Op = Op::new(&Schema::new("pixel_unshuffle", PIXEL_ARGS).dst_like_x()).with(
-    &Kernel::rust(&run_pixel_unshuffle)
-        .with_dtypes(EACH_DTYPE)
-        .needing_dense()
-        .on_both_with(&|call| pixels_back(call, &PIXEL_SHUFFLE)),
-);
+static PIXEL_SHUFFLE: Op =
+    Op::new(&Schema::new("pixel_shuffle", PIXEL_ARGS).dst_like_x().moving(Movement::Elements)).with(
+        &Kernel::rust(&run_pixel_shuffle)
+            .with_dtypes(EACH_DTYPE)
+            .needing_dense()
+            .on_both_with(&|call| pixels_back(call, &PIXEL_UNSHUFFLE)),
+    );
+static PIXEL_UNSHUFFLE: Op =
+    Op::new(&Schema::new("pixel_unshuffle", PIXEL_ARGS).dst_like_x().moving(Movement::Elements)).with(
+        &Kernel::rust(&run_pixel_unshuffle)
+            .with_dtypes(EACH_DTYPE)
+            .needing_dense()
+            .on_both_with(&|call| pixels_back(call, &PIXEL_SHUFFLE)),
+    );
 const CHANNEL_ARGS: &[ArgSpec] =
     &with_params::<2>(&[data("x").any_dtype().with_ranks(CHANNEL_RANKS)], ChannelShuffle::SPECS);
-static CHANNEL_SHUFFLE: Op = Op::new(&Schema::new("channel_shuffle", CHANNEL_ARGS).dst_like_x()).with(
+static CHANNEL_SHUFFLE: Op = Op::new(
+    &Schema::new("channel_shuffle", CHANNEL_ARGS).dst_like_x().moving(Movement::Elements),
+)
+.with(
     &Kernel::rust(&run_channel_shuffle).with_dtypes(EACH_DTYPE).needing_dense().on_both_with(&channels_back),
 );
 

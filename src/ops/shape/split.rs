@@ -11,7 +11,7 @@ use crate::kernels::channel_copy::{self, ChannelSource};
 use crate::kernels::gradient::map::zeros_like;
 use crate::layout::dims::Dims;
 use crate::memory::check_room;
-use crate::op::facts::Sharing;
+use crate::op::facts::{Movement, Sharing};
 use crate::op::params::{Axis, Params, params, with_params};
 use crate::op::schema::{OutputSpec, axis, data, output_list, required_int, required_ints};
 use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
@@ -40,19 +40,29 @@ params! {
 
 const PIECES: &[OutputSpec] = &[output_list("dst", "x")];
 const CHUNK_ARGS: &[ArgSpec] = &with_params::<3>(&[data("x").any_dtype()], Chunk::SPECS);
-static CHUNK: Op = Op::new(&Schema::new("chunk", CHUNK_ARGS).with_outputs(PIECES).sharing(Sharing::Always))
-    .with(
-        &Kernel::rust(&run_chunk)
-            .with_dtypes(EACH_DTYPE)
-            .on_both_with(&|call| gradient(call, Chunk::read(&call.args)?.axis)),
-    );
+static CHUNK: Op = Op::new(
+    &Schema::new("chunk", CHUNK_ARGS)
+        .with_outputs(PIECES)
+        .sharing(Sharing::Always)
+        .moving(Movement::Elements),
+)
+.with(
+    &Kernel::rust(&run_chunk)
+        .with_dtypes(EACH_DTYPE)
+        .on_both_with(&|call| gradient(call, Chunk::read(&call.args)?.axis)),
+);
 const SPLIT_ARGS: &[ArgSpec] = &with_params::<3>(&[data("x").any_dtype()], Split::SPECS);
-static SPLIT: Op = Op::new(&Schema::new("split", SPLIT_ARGS).with_outputs(PIECES).sharing(Sharing::Always))
-    .with(
-        &Kernel::rust(&run_split)
-            .with_dtypes(EACH_DTYPE)
-            .on_both_with(&|call| gradient(call, Split::read(&call.args)?.axis)),
-    );
+static SPLIT: Op = Op::new(
+    &Schema::new("split", SPLIT_ARGS)
+        .with_outputs(PIECES)
+        .sharing(Sharing::Always)
+        .moving(Movement::Elements),
+)
+.with(
+    &Kernel::rust(&run_split)
+        .with_dtypes(EACH_DTYPE)
+        .on_both_with(&|call| gradient(call, Split::read(&call.args)?.axis)),
+);
 
 pub(crate) const OPS: &[&Op] = &[&CHUNK, &SPLIT];
 

@@ -6,6 +6,7 @@ use crate::dtype::{DType, Element};
 use crate::elementwise::map2_into;
 use crate::error::Result;
 use crate::layout::memory_format::MemoryFormat;
+use crate::op::facts::Movement;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{Ranks, data, int};
 use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
@@ -23,12 +24,12 @@ params! {
 
 const MATRICES: Ranks = Ranks::at_least(2, "its last two axes are matrices", "reshape it to two dimensions");
 const ARGS: &[ArgSpec] = &with_params::<2>(&[data("x").any_dtype().with_ranks(MATRICES)], Triangle::SPECS);
-static TRIL: Op = Op::new(&Schema::new("tril", ARGS).dst_like_x()).with(
+static TRIL: Op = Op::new(&Schema::new("tril", ARGS).dst_like_x().moving(Movement::ElementsAndZeros)).with(
     &Kernel::rust(&|args, results| run(args, results, |above, d| above <= d))
         .with_dtypes(EACH_DTYPE)
         .on_strided_with(&|call| gradient(call, &TRIL)),
 );
-static TRIU: Op = Op::new(&Schema::new("triu", ARGS).dst_like_x()).with(
+static TRIU: Op = Op::new(&Schema::new("triu", ARGS).dst_like_x().moving(Movement::ElementsAndZeros)).with(
     &Kernel::rust(&|args, results| run(args, results, |above, d| above >= d))
         .with_dtypes(EACH_DTYPE)
         .on_strided_with(&|call| gradient(call, &TRIU)),

@@ -5,7 +5,7 @@
 use crate::elementwise::{StridedRegion, copy_part};
 use crate::error::Result;
 use crate::kernels::gradient::map::zeros_like;
-use crate::op::facts::Sharing;
+use crate::op::facts::{Movement, Sharing};
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{AxesOf, axis, data, int, required_axes, required_axis, required_int, required_ints};
 use crate::op::{ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Results, Schema};
@@ -75,7 +75,7 @@ macro_rules! view_ops {
                 fn gradient(call: &Backward<'_>) -> Result<Gradients> {
                     $g(call, &|x| view(x, &call.args))
                 }
-                Op::new(&Schema::new($name, ARGS).dst_like_x().sharing(Sharing::$sharing)).with(&Kernel::rust(&run).with_dtypes(EACH_DTYPE).on_strided_with(&gradient))
+                Op::new(&Schema::new($name, ARGS).dst_like_x().sharing(Sharing::$sharing).moving(Movement::Elements)).with(&Kernel::rust(&run).with_dtypes(EACH_DTYPE).on_strided_with(&gradient))
             };
         )*
 

@@ -1,12 +1,10 @@
 //! Convolutions between `dequantize` and `quantize` become convolutions of integers.
 
-use std::collections::{HashMap, HashSet};
-
 use blocktensor::dispatch::Isa;
 use blocktensor::{DType, Operand, ParamValue, StridedTensor, Tensor, memory};
 
 use super::post_ops::convolution;
-use super::{joins, layers, tables};
+use super::{joins, layers, moves, tables};
 use crate::Param;
 use crate::constant::CONSTANT;
 use crate::error::Result;
@@ -22,12 +20,18 @@ const MOST_PRODUCTS: usize = (i32::MAX as usize - LARGEST_BIAS as usize) / (255 
 pub(super) fn run(network: &mut Network, is_strict: bool) -> Result<usize> {
     let computes = computes();
     let mut changes = if computes { layers::as_convolutions(network)? } else { 0 };
-    changes += move_dequantize(network)?;
-    changes += joins::run(network)?;
+    // Each makes work for the other.
+    loop {
+        let more = moves::run(network)? + joins::run(network)?;
+        changes += more;
+        if more == 0 {
+            break;
+        }
+    }
+    layers::before_views(network)?;
     if !computes {
         return Ok(changes);
     }
-    layers::before_views(network)?;
     changes += tables::run(network, tables::Wanted { cheap: false, small: is_strict })?;
     let links = Links::of(network);
     for i in 0..network.nodes.len() {
@@ -39,70 +43,6 @@ pub(super) fn run(network: &mut Network, is_strict: bool) -> Result<usize> {
 /// Whether this machine computes with integers in plans. Elsewhere f32 is the faster one.
 pub(super) fn computes() -> bool {
     Isa::Avx512Vnni.is_here()
-}
-
-/// Max pools and views of numbers that were dequantised run on the integers, before that; and integers that are dequantised and
-/// quantised again alike stay as they are. Returns how many nodes changed.
-fn move_dequantize(network: &mut Network) -> Result<usize> {
-    // For each tensor that `dequantize` makes with one scale: that node, and the scale.
-    let mut made: HashMap<TensorId, (Node, Pair)> = HashMap::new();
-    let mut same: HashMap<TensorId, TensorId> = HashMap::new();
-    let outputs: HashSet<TensorId> = network.outputs.iter().map(|(_, id)| *id).collect();
-    let mut changes = 0;
-    for mut node in std::mem::take(&mut network.nodes) {
-        for id in &mut node.inputs {
-            *id = same.get(id).copied().unwrap_or(*id);
-        }
-        if let Some(pair) = pair_of(network, &node, "dequantize")
-            && is_byte(network.tensor(node.inputs[0]).dtype)
-            && network.tensor(node.inputs[0]).constant().is_none()
-        {
-            made.insert(node.outputs[0], (node.clone(), pair));
-        }
-        let found = node.inputs.first().and_then(|x| made.get(x)).cloned();
-        let Some((dequantize, pair)) = found else {
-            network.nodes.push(node);
-            continue;
-        };
-        let integers = dequantize.inputs[0];
-        let dtype = network.tensor(integers).dtype;
-        if pair_of(network, &node, "quantize") == Some(pair)
-            && network.tensor(node.outputs[0]).dtype == dtype
-            && !outputs.contains(&node.outputs[0])
-        {
-            same.insert(node.outputs[0], integers);
-            changes += 1;
-            continue;
-        }
-        let moves = facts(&*node.op).sharing.is_view() || is_max_pool(&node);
-        let result = node.outputs[0];
-        if !moves || node.outputs.len() != 1 {
-            network.nodes.push(node);
-            continue;
-        }
-        let dims = network.tensor(result).dims().to_vec();
-        let name = format!("{} as integers", network.tensor(result).name());
-        let moved = network.add_tensor(name, &dims, dtype, None);
-        node.inputs[0] = integers;
-        node.outputs[0] = moved;
-        let mut after = dequantize;
-        (after.inputs[0], after.outputs[0]) = (moved, result);
-        after.name = format!("{}/dequantize", node.name);
-        after.origin = node.origin.clone();
-        network.nodes.push(node);
-        made.insert(result, (after.clone(), pair));
-        network.nodes.push(after);
-        changes += 1;
-    }
-    Ok(changes)
-}
-
-/// Whether the node takes the largest of each window, and every window has an element: else it makes minus infinity, which no integer
-/// stands for.
-fn is_max_pool(node: &Node) -> bool {
-    let is_dense =
-        matches!(node.op.param("dilation"), Some(ParamValue::Ints(list)) if list.iter().all(|d| *d == 1));
-    node.op.op().starts_with("max_pool") && is_dense
 }
 
 /// Whether a tensor of this dtype has integers of 8 bits.

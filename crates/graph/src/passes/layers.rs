@@ -6,6 +6,7 @@ use blocktensor::{BoundOp, MemoryFormat, ParamValue, StridedTensor};
 
 use super::integers::{int_param, integers_of, pair_of, weights_of};
 use super::post_ops::convolution;
+use super::quantized::averages_integers;
 use crate::error::Result;
 use crate::network::{Links, Network, Node, Operation, TensorId, facts};
 
@@ -138,14 +139,15 @@ fn view(network: &mut Network, node: &Node, x: TensorId, dims: &[usize], suffix:
     Ok(made)
 }
 
-/// What follows a view of a convolution's result, element by element, runs before the view, where it can become a post-op. Returns
-/// how many nodes moved.
+/// What follows a view of the result of a convolution, or of an average pool of integers, element by element, runs before the view, where it
+/// can become a part of that node. Returns how many nodes moved.
 pub(super) fn before_views(network: &mut Network) -> Result<usize> {
     let mut changes = 0;
     let links = Links::of(network);
-    let convolutions = network.nodes.iter().filter(|node| convolution(node));
-    // Results of convolutions, and of what moved behind them.
-    let mut before: HashSet<TensorId> = convolutions.flat_map(|node| node.outputs.clone()).collect();
+    let takes = |node: &&Node| convolution(node) || averages_integers(network, node, &links);
+    // Results of such nodes, and of what moved behind them.
+    let mut before: HashSet<TensorId> =
+        network.nodes.iter().filter(takes).flat_map(|node| node.outputs.clone()).collect();
     for i in 0..network.nodes.len() {
         let node = &network.nodes[i];
         let (Some(&x), &[result]) = (node.inputs.first(), &node.outputs[..]) else { continue };

@@ -6,6 +6,7 @@ mod duplicates;
 mod integers;
 mod joins;
 mod layers;
+mod moves;
 mod operands;
 mod pads;
 mod post_ops;
@@ -46,12 +47,13 @@ pub enum Pass {
     /// Padding with zeros goes into the convolution or average pool after it, with minus infinity into the max pool.
     FoldPads,
     /// Convolutions and linear layers between `dequantize` and `quantize` compute with the integers, on machines with AVX-512 and VNNI;
-    /// the layers as convolutions of single pixels. Max pools and views run before `dequantize`, concatenations before `quantize`; element-wise functions of one tensor of
+    /// the layers as convolutions of single pixels. Max pools and what only moves elements run before `dequantize`, concatenations before
+    /// `quantize`; element-wise functions of one tensor of
     /// integers, whose results are integers again, become one `lookup`. Every rounding that the graph states stays.
     UseIntegers,
     /// Activations, `prelu` with constant slopes, additions, and per-channel numbers after those become post-ops of the
     /// convolution before them; so do `quantize` and `dequantize` after a convolution of integers. Other additions and products between
-    /// `dequantize` and `quantize` become `quantized_add` and `quantized_mul`, and other functions of one tensor of integers, also those that
+    /// `dequantize` and `quantize` become `quantized_add` and `quantized_mul`, average pools `quantized_avg_pool`, and other functions of one tensor of integers, also those that
     /// only change its scale, a `lookup`.
     FusePostOps,
     /// `cat(a, b, c)` after `cat(a, b)` becomes `cat(cat(a, b), c)`, so that a plan can compute `a`, `b` and `c` in their

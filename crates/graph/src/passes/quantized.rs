@@ -4,7 +4,7 @@
 use blocktensor::ops::{Activation, PostOp, PostOps};
 use blocktensor::{ParamValue, StridedTensor, memory};
 
-use super::integers::{integers_of, is_byte, pair_of};
+use super::integers::{Pair, integers_of, is_byte, pair_of};
 use super::post_ops::{fusable, fuse_words};
 use crate::Param;
 use crate::constant::CONSTANT;
@@ -66,7 +66,7 @@ pub(super) fn fuse_quantize(network: &mut Network, i: usize, links: &Links) -> R
 pub(super) fn fuse_dequantize(network: &mut Network, i: usize, links: &Links) -> Result<Option<usize>> {
     let Some(pair) = pair_of(network, &network.nodes[i], "dequantize") else { return Ok(None) };
     let Some(conv) = fusable_integers(network, network.nodes[i].inputs[0], 1, links) else { return Ok(None) };
-    if is_residual(network, i, links) {
+    if is_residual(network, i, links) || is_combined(network, i, links) {
         return Ok(None);
     }
     let mut list = list_of(&network.nodes[conv])?;
@@ -97,7 +97,23 @@ fn is_residual(network: &Network, i: usize, links: &Links) -> bool {
             .is_some_and(|conv| !network.nodes[conv].op.inputs().contains(&"residual"))
 }
 
-/// Sums and products of numbers that were dequantised, and that are quantised again, become one node over the integers. Returns how many.
+/// Whether only products and average pools use what the node computes, all of which [`combine`] makes nodes over the integers.
+fn is_combined(network: &Network, i: usize, links: &Links) -> bool {
+    let result = network.nodes[i].outputs[0];
+    let mut readers = network.nodes[i + 1..].iter().filter(|node| node.inputs.contains(&result)).peekable();
+    let is_quantized = |id: TensorId| {
+        let reader = network.nodes[i + 1..].iter().find(|node| node.inputs.contains(&id));
+        links.is_used_once(id) && reader.is_some_and(|node| pair_of(network, node, "quantize").is_some())
+    };
+    readers.peek().is_some()
+        && network.outputs.iter().all(|(_, id)| *id != result)
+        && readers.all(|node| {
+            (node.op.op() == "mul" || windows(network, node).is_some()) && is_quantized(node.outputs[0])
+        })
+}
+
+/// Sums, products and means of windows of numbers that were dequantised, and that are quantised again, become one node over the integers.
+/// Returns how many.
 pub(super) fn combine(network: &mut Network) -> Result<usize> {
     let links = Links::of(network);
     let mut gone = Vec::new();
@@ -115,11 +131,11 @@ fn combined(network: &mut Network, i: usize, links: &Links) -> Result<Option<usi
     let (x, dtype) = (node.inputs[0], network.tensor(node.outputs[0]).dtype);
     let Some(at) = links.producer(x).filter(|_| links.is_used_once(x)) else { return Ok(None) };
     let op = match network.nodes[at].op.op() {
-        "add" => "quantized_add",
-        "mul" => "quantized_mul",
-        _ => return Ok(None),
+        "add" | "add_channel" => "quantized_add",
+        "mul" | "mul_channel" => "quantized_mul",
+        _ => return Ok(pooled(network, i, at, dst, links)?.then_some(at)),
     };
-    let [a, b] = network.nodes[at].inputs[..] else { return Ok(None) };
+    let Some([a, b]) = operands(network, at)? else { return Ok(None) };
     let of = |id: TensorId| integers_of(network, id, links);
     let (a, b) = match (of(a), of(b)) {
         (Some(a), Some(b)) => (a, (b.0, Some(b.1))),
@@ -137,6 +153,61 @@ fn combined(network: &mut Network, i: usize, links: &Links) -> Result<Option<usi
     let params: Vec<(&str, Param)> = params.iter().map(|(name, value)| (&name[..], value.clone())).collect();
     network.nodes[i].rewrite(op, &[("a", a.0), ("b", b)], &params)?;
     Ok(Some(at))
+}
+
+/// The operands of a sum or a product. Constant numbers for the channels become a tensor that is broadcast.
+fn operands(network: &mut Network, at: usize) -> Result<Option<[TensorId; 2]>> {
+    let node = &network.nodes[at];
+    let [a, b] = node.inputs[..] else { return Ok(None) };
+    if !node.op.op().ends_with("_channel") {
+        return Ok(Some([a, b]));
+    }
+    let Some(numbers) = network.tensor(b).constant() else { return Ok(None) };
+    let mut dims = vec![1; network.tensor(a).dims().len()];
+    let Some(channels) = dims.get_mut(1) else { return Ok(None) };
+    *channels = numbers.numel();
+    let numbers = numbers.reshape(&dims)?;
+    Ok(Some([a, network.add_constant(numbers)]))
+}
+
+/// Makes a `quantize` node what it and the average pool before it compute, where all windows are of one size. Returns whether it did.
+fn pooled(network: &mut Network, i: usize, at: usize, dst: Pair, links: &Links) -> Result<bool> {
+    let node = &network.nodes[at];
+    let Some(mut params) = windows(network, node) else { return Ok(false) };
+    let Some((x, pair)) = integers_of(network, node.inputs[0], links) else { return Ok(false) };
+    params.extend([
+        ("dtype", network.tensor(network.nodes[i].outputs[0]).dtype.name().into()),
+        ("x_scale", f64::from(pair.scale).into()),
+        ("x_zero_point", i64::from(pair.zero_point).into()),
+        ("dst_scale", f64::from(dst.scale).into()),
+        ("dst_zero_point", i64::from(dst.zero_point).into()),
+    ]);
+    network.nodes[i].rewrite("quantized_avg_pool", &[("x", x)], &params)?;
+    Ok(true)
+}
+
+/// The windows of an average pool, as `avg_pool2d` states them; `None` for other nodes, and where their sizes differ.
+fn windows(network: &Network, node: &Node) -> Option<Vec<(&'static str, Param)>> {
+    let bound = node.op.bound()?;
+    let sizes = |id: TensorId| network.tensor(id).dims().get(2..);
+    match node.op.op() {
+        "avg_pool1d" | "avg_pool2d" | "avg_pool3d" => {
+            Some(bound.params().map(|(name, value)| (name, value.into())).collect())
+        }
+        op if op == "global_avg_pool" || op.starts_with("adaptive_avg_pool") => {
+            let (from, to) = (sizes(node.inputs[0])?, sizes(node.outputs[0])?);
+            let divides =
+                |(from, to): (&usize, &usize)| (*to > 0 && from % to == 0).then(|| (from / to) as i64);
+            let kernel: Vec<i64> = from.iter().zip(to).map(divides).collect::<Option<_>>()?;
+            Some(vec![("kernel", kernel.into())])
+        }
+        _ => None,
+    }
+}
+
+/// Whether the node is an average pool that [`combine`] takes, once its result is quantised.
+pub(super) fn averages_integers(network: &Network, node: &Node, links: &Links) -> bool {
+    windows(network, node).is_some() && integers_of(network, node.inputs[0], links).is_some()
 }
 
 /// A number for each channel of a node's result.

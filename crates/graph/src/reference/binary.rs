@@ -85,7 +85,7 @@ fn of_axis<'a>(call: &Call<'a>) -> Result<impl Fn(usize) -> (f64, f64) + Sync + 
 }
 
 /// The dtype of integers that the op makes.
-fn byte_of(call: &Call<'_>) -> Result<DType> {
+pub(super) fn byte_of(call: &Call<'_>) -> Result<DType> {
     Ok(if call.word("dtype")? == "u8" { DType::U8 } else { DType::S8 })
 }
 

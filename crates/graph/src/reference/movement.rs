@@ -1,43 +1,14 @@
 //! Ops that move elements and compute nothing: the op itself runs on tensors of positions, and says which element goes where.
 
-use blocktensor::dispatch::{ArgKind, Value};
+use blocktensor::dispatch::{self, ArgKind, Value};
 use blocktensor::{BoundOp, MemoryFormat, Operand, Operator, ParamValue, StridedTensor, Tensor, TensorRef};
 
 use super::{Call, with_capacity};
 use crate::error::Result;
 
-/// Ops whose results have elements of their operands, or a constant, in another order.
-const MOVES: [&str; 25] = [
-    "cat",
-    "channel_shuffle",
-    "chunk",
-    "expand",
-    "flatten",
-    "flip",
-    "gather",
-    "index_select",
-    "narrow",
-    "pad",
-    "permute",
-    "pixel_shuffle",
-    "pixel_unshuffle",
-    "reshape",
-    "roll",
-    "select",
-    "slice",
-    "split",
-    "squeeze",
-    "stack",
-    "transpose",
-    "tril",
-    "triu",
-    "unsqueeze",
-    "view",
-];
-
 /// Whether the op only moves elements.
 pub(crate) fn only_moves(op: &str) -> bool {
-    MOVES.contains(&op)
+    dispatch::op(op).is_some_and(|op| op.schema().facts.movement.moves())
 }
 
 /// The op with 0 for what it puts beside its operand's elements.

@@ -2,21 +2,38 @@
 
 use blocktensor::memory;
 
+use super::binary::byte_of;
 use super::{CALL, Call, Evaluate, collect, filled, functions as f, image, in_parts};
 use crate::error::{Error, Result};
 
 pub(super) fn evaluator(op: &str) -> Option<Evaluate> {
     match op {
-        "max_pool1d" | "max_pool2d" | "max_pool3d" => Some(|call| Ok(vec![run(call, Kind::Window, Max)?])),
-        "avg_pool1d" | "avg_pool2d" | "avg_pool3d" => Some(|call| Ok(vec![run(call, Kind::Window, Mean)?])),
+        "max_pool1d" | "max_pool2d" | "max_pool3d" => {
+            Some(|call| Ok(vec![run(call, Kind::Window, Max, 0.0)?]))
+        }
+        "avg_pool1d" | "avg_pool2d" | "avg_pool3d" => {
+            Some(|call| Ok(vec![run(call, Kind::Window, Mean, 0.0)?]))
+        }
         "adaptive_max_pool1d" | "adaptive_max_pool2d" | "adaptive_max_pool3d" | "global_max_pool" => {
-            Some(|call| Ok(vec![run(call, Kind::Adaptive, Max)?]))
+            Some(|call| Ok(vec![run(call, Kind::Adaptive, Max, 0.0)?]))
         }
         "adaptive_avg_pool1d" | "adaptive_avg_pool2d" | "adaptive_avg_pool3d" | "global_avg_pool" => {
-            Some(|call| Ok(vec![run(call, Kind::Adaptive, Mean)?]))
+            Some(|call| Ok(vec![run(call, Kind::Adaptive, Mean, 0.0)?]))
         }
+        "quantized_avg_pool" => Some(quantized),
         _ => None,
     }
+}
+
+/// The mean of quantised numbers, quantised.
+fn quantized(call: &Call<'_>) -> Result<Vec<Vec<f64>>> {
+    let x_zero = call.number("x_zero_point")?;
+    let (scale, zero) = (call.number("dst_scale")?, call.number("dst_zero_point")? as i32);
+    let ratio = call.number("x_scale")? / scale;
+    let dtype = byte_of(call)?;
+    let mut means = run(call, Kind::Window, Mean, x_zero)?;
+    means.iter_mut().for_each(|mean| *mean = f::quantize(*mean * ratio, dtype, zero));
+    Ok(vec![means])
 }
 
 /// How windows are found.
@@ -42,7 +59,8 @@ struct Span {
     count: usize,
 }
 
-fn run(call: &Call<'_>, kind: Kind, fold: Fold) -> Result<Vec<f64>> {
+/// `zero` is what each element is less, of a mean.
+fn run(call: &Call<'_>, kind: Kind, fold: Fold, zero: f64) -> Result<Vec<f64>> {
     let x = call.input("x")?;
     let rank = x.dims.len().saturating_sub(2);
     let [_, _, sizes @ ..] = image(&x.dims);
@@ -84,7 +102,7 @@ fn run(call: &Call<'_>, kind: Kind, fold: Fold) -> Result<Vec<f64>> {
                     for &x in &spans[2].taps {
                         match fold {
                             Max => largest = f::maximum(largest, row[x]),
-                            Mean => sum += row[x],
+                            Mean => sum += row[x] - zero,
                         }
                     }
                 }

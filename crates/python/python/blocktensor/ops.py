@@ -113,6 +113,7 @@ __all__ = [
     "prod",
     "quantize",
     "quantized_add",
+    "quantized_avg_pool",
     "quantized_mul",
     "reciprocal",
     "relu",
@@ -282,7 +283,7 @@ def adaptive_max_pool1d(
         As `adaptive_avg_pool1d`, whose windows it has.
 
     Dtypes:
-        f32 and bf16.
+        f32, bf16, u8 and s8.
 
     Errors:
         As `adaptive_avg_pool2d`.
@@ -310,7 +311,7 @@ def adaptive_max_pool2d(
         As `adaptive_avg_pool2d`, whose windows it has.
 
     Dtypes:
-        f32 and bf16.
+        f32, bf16, u8 and s8.
 
     Errors:
         As `adaptive_avg_pool2d`.
@@ -338,7 +339,7 @@ def adaptive_max_pool3d(
         As `adaptive_avg_pool3d`, whose windows it has.
 
     Dtypes:
-        f32 and bf16.
+        f32, bf16, u8 and s8.
 
     Errors:
         As `adaptive_avg_pool2d`.
@@ -1651,7 +1652,7 @@ def gather(
         `index`, and is contiguous.
 
     Dtypes:
-        `x` f32, `index` s32.
+        `x` any, `index` s32.
 
     Errors:
         `InvalidArgument`, `RankMismatch`, `ShapeMismatch`, `DTypeMismatch`; `OutOfBounds` for an index past
@@ -1817,7 +1818,7 @@ def global_max_pool(
         `x` [N, C, W], [N, C, H, W] or [N, C, D, H, W]; the result [N, C, 1, ...].
 
     Dtypes:
-        f32 and bf16.
+        f32, bf16, u8 and s8.
 
     Errors:
         As `adaptive_avg_pool2d`.
@@ -3237,6 +3238,51 @@ def quantized_add(
     )
 
 
+def quantized_avg_pool(
+    x: TensorLike,
+    *,
+    kernel: int | Sequence[int],
+    stride: int | Sequence[int] = (),
+    padding: int | Sequence[int] = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    x_scale: float,
+    x_zero_point: int = 0,
+    dst_scale: float,
+    dst_zero_point: int = 0,
+    dtype: str = "u8",
+    threads: int | None = None,
+) -> Tensor:
+    """Average pooling of quantised numbers, quantised: what `dequantize`, `avg_pool2d` and `quantize` compute,
+    without the roundings of f32 between them.
+
+    Each sum is exact, and its mean is rounded once, ties to even. `of` are the scales and zero points of `x`
+    and of the result. A window of the size of the image is `global_avg_pool`. Padding stands for 0.
+
+    Shapes:
+        `x` [N, C, W], [N, C, H, W] or [N, C, D, H, W] with `N` spatial dimensions. All else is as
+        `avg_pool2d` has it.
+
+    Dtypes:
+        `x` u8 or s8. The result is u8 or s8, as `dtype` says.
+
+    Errors:
+        As `max_pool2d`. `InvalidArgument` for a scale that is not positive and finite, and for a zero point
+        that the dtype does not hold, or a `dtype` that is not u8 or s8.
+
+    Keys: strided, blocked.
+
+    >>> import blocktensor as bt
+    >>> x = bt.zeros([1, 16, 4, 4], dtype="u8")
+    >>> bt.ops.quantized_avg_pool(x, kernel=[2, 2], x_scale=0.5, dst_scale=0.5).shape
+    (1, 16, 2, 2)
+    """
+    return _call(
+        "quantized_avg_pool", threads, x, kernel, stride, padding, ceil_mode, count_include_pad, x_scale,
+        x_zero_point, dst_scale, dst_zero_point, dtype,
+    )
+
+
 def quantized_mul(
     a: TensorLike,
     b: TensorLike,
@@ -4311,7 +4357,7 @@ def upsample_nearest(
         are not taken.
 
     Dtypes:
-        f32 and bf16.
+        Any: elements are copied.
 
     Errors:
         `RankMismatch`; `InvalidArgument` for an `x` without channels or pixels, a scale that is not a
