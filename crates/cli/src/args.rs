@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use blocktensor_graph::{Layouts, Pass, Precision};
@@ -214,7 +215,7 @@ pub struct Run {
     pub labels: Option<PathBuf>,
     /// Values that the outputs should have: .npy for one output, .safetensors by the outputs' names.
     #[arg(long = "check-outputs", value_name = "[NAME=]FILE")]
-    pub checks: Vec<String>,
+    pub checks: Vec<OsString>,
     /// The largest relative L2 error that --check-outputs allows [default: 1e-5; 3e-5 where the plan says that steps round
     /// otherwise, by Winograd's algorithm].
     #[arg(long, value_name = "ERROR", value_parser = parse_tolerance, allow_negative_numbers = true, requires = "checks")]
@@ -235,7 +236,7 @@ pub struct Run {
 pub struct Inputs {
     /// An input: .npy, .safetensors, or a picture (.png, .jpg). The name may be left out if the model has one input.
     #[arg(long = "input", value_name = "[NAME=]FILE", allow_hyphen_values = true)]
-    pub files: Vec<String>,
+    pub files: Vec<OsString>,
     /// Random numbers, normally distributed, for inputs without a file.
     #[arg(long, value_name = "SEED", num_args = 0..=1, require_equals = true, default_missing_value = "0", value_parser = parse_seed)]
     pub random: Option<u64>,

@@ -1,5 +1,6 @@
 //! Comparing outputs with files.
 
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use blocktensor_graph::Plan;
@@ -39,7 +40,7 @@ pub fn tolerance(plan: &Plan) -> f64 {
 }
 
 /// Reads the files of `--check-outputs`, for outputs of these names.
-pub fn read(options: &[String], outputs: &[&str]) -> Result<Vec<Expected>> {
+pub fn read(options: &[OsString], outputs: &[&str]) -> Result<Vec<Expected>> {
     let mut all: Vec<Expected> = Vec::new();
     for text in options {
         for expected in read_one(text, outputs)? {
@@ -53,7 +54,7 @@ pub fn read(options: &[String], outputs: &[&str]) -> Result<Vec<Expected>> {
     Ok(all)
 }
 
-fn read_one(text: &str, outputs: &[&str]) -> Result<Vec<Expected>> {
+fn read_one(text: &OsStr, outputs: &[&str]) -> Result<Vec<Expected>> {
     let names = || outputs.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     let (name, path) = match inputs::split_name(text, |name| outputs.contains(&name)) {
         Some((name, path)) if outputs.contains(&name) => (Some(name), PathBuf::from(path)),

@@ -1,6 +1,8 @@
 //! Files of tensors: .npy with one, .safetensors with several by name.
 
+use std::ffi::{OsStr, OsString};
 use std::io::{ErrorKind, Read};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -172,10 +174,12 @@ pub fn is_tensors(content: &mut dyn Read) -> std::io::Result<bool> {
 }
 
 /// The files that an option such as `[NAME=]FILE` may name.
-pub fn named_files(options: &[String]) -> impl Iterator<Item = &Path> {
+pub fn named_files(options: &[OsString]) -> impl Iterator<Item = &Path> {
     options.iter().flat_map(|text| {
-        let after = text.match_indices('=').map(|(i, _)| &text[i + 1..]);
-        std::iter::once(text.as_str()).chain(after).map(Path::new)
+        let bytes = text.as_bytes();
+        let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'=');
+        let after = ends.map(|(i, _)| OsStr::from_bytes(&bytes[i + 1..]));
+        std::iter::once(text.as_os_str()).chain(after).map(Path::new)
     })
 }
 

@@ -43,10 +43,16 @@ type Outcome = (String, Result<(), Failure>);
 /// Runs the program with these arguments, the first of which is its own name, and returns its exit code. It replaces the
 /// process's panic hook.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
-    // Writing to a stream that is closed is no error in Rust. Its own start-up opens /dev/null in place of one, which nothing tells
-    // from the caller's: only Python's interpreter leaves it closed.
-    if let Some(code) = std::io::stdout().as_fd().try_clone_to_owned().err().and_then(unprinted) {
-        return code;
+    program(args, std::io::stdout().as_fd().try_clone_to_owned().is_err())
+}
+
+/// As [`main`], for a program that Rust starts: its start-up opens /dev/null in place of a standard output that is closed.
+#[doc(hidden)]
+pub fn program(args: impl IntoIterator<Item = OsString>, is_output_closed: bool) -> u8 {
+    // Writing to a stream that is closed is no error in Rust.
+    if is_output_closed {
+        let _ = writeln!(std::io::stderr(), "error: the standard output: it is closed; check where it goes");
+        return 1;
     }
     let cli = match Cli::try_parse_from(help_of_help(args)) {
         Ok(cli) => cli,

@@ -217,6 +217,9 @@ fn misfit(error: blocktensor::Error, replan: bool) -> Failure {
                 }
                 false => "pack the model again here",
             };
+            if !threads.is_empty() {
+                complaint.argument = "--threads".into();
+            }
             complaint.remedy = format!("{threads}{again}").into();
             blocktensor::Error::PackMismatch(complaint).into()
         }

@@ -3,7 +3,7 @@
 use rten_onnx::onnx::DataType;
 use serde_json::Value;
 
-use crate::support::{data, model, run, text, unary, write_i64s, write_npy};
+use crate::support::{command, data, done, model, run, text, unary, write_i64s, write_npy};
 
 #[test]
 fn a_packed_plan_runs_like_the_model() {
@@ -166,8 +166,12 @@ fn a_plan_for_another_number_of_threads_is_refused_or_planned_again() {
         let args = ["run", plan, "--input", &image, "--check-outputs", &check, "--threads", "2"];
         run(&[&args[..], more].concat())
     };
-    let threads =
-        ["packed for 1 threads", "a run here has 2", "; pass the number of threads that it was packed for"];
+    let threads = [
+        "argument `--threads`",
+        "packed for 1 threads",
+        "a run here has 2",
+        "; pass the number of threads that it was packed for",
+    ];
     let said = run_it(text(&plan), &[]);
     said.fails(1, &threads);
     said.fails(1, &["or", "pack the model again here: the file has no plain weights"]);
@@ -175,6 +179,38 @@ fn a_plan_for_another_number_of_threads_is_refused_or_planned_again() {
     run_it(text(&plain), &[]).fails(1, &["for each stream), pass --replan, or pack the model again here"]);
     run_it(text(&plan), &["--replan"]).fails(1, &["plain weights", "--keep-plain"]);
     run_it(text(&plain), &["--replan"]).succeeds();
+}
+
+/// The file says that nothing was to be measured.
+#[cfg(feature = "onednn")]
+#[test]
+fn a_plan_that_was_estimated_is_estimated_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (model, kept) = (data("resnet.onnx"), folder.path().join("profiles"));
+    let mut measured = Vec::new();
+    for options in [&["--offline"][..], &[]] {
+        let plan = folder.path().join("a.plan");
+        let args = ["pack", &model, "--size", "batch=1", "--threads", "1", "--keep-plain", "-o", text(&plan)];
+        run(&[&args[..], options].concat()).succeeds();
+        let mut again = command();
+        again.env("BLOCKTENSOR_CACHE", &kept).args([
+            "run",
+            text(&plan),
+            "--random",
+            "--replan",
+            "--threads",
+            "2",
+        ]);
+        done(again.output().unwrap()).succeeds();
+        measured.push(kept.exists());
+        // A plan that was planned again is as it was.
+        let copy = folder.path().join("copy.plan");
+        let mut copied = command();
+        copied.env("BLOCKTENSOR_CACHE", folder.path().join("others"));
+        copied.args(["pack", text(&plan), "--replan", "--threads", "2", "--keep-plain", "-o", text(&copy)]);
+        done(copied.output().unwrap()).succeeds();
+    }
+    assert_eq!(measured, [false, true]);
 }
 
 #[test]

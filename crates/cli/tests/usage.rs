@@ -239,16 +239,71 @@ fn strict_names_every_node() {
         nodes.push(node("Softmax", format!("soft{i}"), [&d, ""], y.clone()));
         nodes.push(node("QuantizeLinear", format!("q{i}"), [&y, "s"], format!("q{}", i + 1)));
     }
-    let graph = GraphProto {
+    let mut graph = GraphProto {
         input: vec![port(&("x", DataType::FLOAT, &[1, 8, 4, 4]))],
         output: vec![port(&("q5", DataType::UINT8, &[1, 8, 4, 4]))],
         initializer: vec![scale],
         node: nodes,
         ..GraphProto::default()
     };
-    let model = write_model(folder.path().join("soft.onnx"), graph);
+    let model = write_model(folder.path().join("soft.onnx"), graph.clone());
     let said = run(&["plan", text(&model), "--layout", "nchw", "--strict"]);
     let named: Vec<String> = (0..5).map(|i| format!("`soft{i}` (Softmax)")).collect();
     said.fails(1, &["--strict: 5 quantised nodes would compute in f32", &named.join(", "), "leave it out"]);
     run(&["plan", text(&model), "--layout", "nchw"]).succeeds();
+    // Names may be alike: each node is counted.
+    for node in &mut graph.node {
+        node.name = node.op_type.clone();
+    }
+    let model = write_model(folder.path().join("alike.onnx"), graph);
+    let said = run(&["plan", text(&model), "--layout", "nchw", "--strict"]);
+    said.fails(
+        1,
+        &["--strict: 5 quantised nodes would compute in f32", "`Softmax` (Softmax), `Softmax` (Softmax)"],
+    );
+}
+
+/// Rust's start-up opens /dev/null in place of an output that is closed: a result would be lost without a word.
+#[test]
+fn a_closed_standard_output_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let relu = unary(folder.path(), "Relu", &[1, 2]);
+    let program = command().get_program().to_os_string();
+    let with = |output: &str, args: &[&str]| {
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &format!("exec \"$0\" \"$@\" {output}")]).arg(&program).args(args);
+        done(shell.output().unwrap())
+    };
+    for args in [&["run", text(&relu), "--random", "--json"][..], &["--version"], &["plan", text(&relu)]] {
+        with(">&-", args).fails(1, &["the standard output: it is closed", "check where it goes"]);
+        with(">/dev/null", args).succeeds();
+        with("1<>/dev/null", args).succeeds();
+    }
+}
+
+#[test]
+fn paths_are_bytes() {
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let folder = tempfile::tempdir().unwrap();
+    let relu = unary(folder.path(), "Relu", &[2]);
+    let file = folder.path().join(std::ffi::OsStr::from_bytes(b"caf\xe9=.npy"));
+    crate::support::write_npy(&file, "<f4", [1f32, 2.0].map(f32::to_le_bytes));
+    let mut named = std::ffi::OsString::from("x=");
+    named.push(&file);
+    for input in [file.clone().into_os_string(), named] {
+        let done_with = |option: &str, file: &std::ffi::OsStr| {
+            let mut program = command();
+            program.args(["run", text(&relu), "--input"]).arg(&input).arg(option).arg(file);
+            done(program.output().unwrap())
+        };
+        done_with("--check-outputs", file.as_os_str()).succeeds();
+        // What is read is not written.
+        done_with("--save", file.as_os_str()).fails(2, &["--save", "the program reads this file"]);
+    }
+    let mut program = command();
+    program
+        .args(["run", text(&relu), "--input"])
+        .arg(folder.path().join(std::ffi::OsStr::from_bytes(b"\xe9.npy")));
+    done(program.output().unwrap()).fails(2, &["--input", "check the path"]);
 }

@@ -41,8 +41,9 @@ pub trait Expand: fmt::Debug + Send + Sync {
 #[derive(Debug)]
 pub struct Expansion<'a> {
     pub(crate) network: &'a mut Network,
-    /// The node's name.
+    /// The node's name, and its place among the nodes of the graph.
     pub(crate) node: &'a str,
+    pub(crate) number: usize,
     pub(crate) op: &'a str,
     /// The node inside the node that is expanded, as errors name it, and its op.
     pub(crate) inner: Option<(String, String)>,
@@ -247,7 +248,7 @@ impl Expansion<'_> {
         };
         self.operators += 1;
         let (node, op) = self.place();
-        let origin = Origin { node: node.to_string(), op: op.to_string() };
+        let origin = Origin { node: node.to_string(), op: op.to_string(), number: self.number };
         self.network.nodes.push(Node { name, origin, op: operation, inputs, outputs });
         Ok(values)
     }

@@ -544,3 +544,46 @@ fn options_have_names() {
         assert!(parsed(list).is_err_and(|text| text.contains(told)), "{list}: {:?}", parsed(list));
     }
 }
+
+/// The model quantises these, and it is their weights that keep them from integers.
+#[test]
+fn strict_tells_what_is_wrong_with_weights() {
+    let net = |layer: &dyn Fn(&mut Net, ValueId) -> ValueId, dims: &[usize]| {
+        let mut n = Net { graph: Graph::new(), names: 0 };
+        let x = n.graph.input("x", &dims.iter().map(|d| (*d).into()).collect::<Vec<_>>()).unwrap();
+        let x = n.rounded(x, 0.02, 3, "u8");
+        let y = layer(&mut n, x);
+        let y = n.rounded(y, 0.03, 0, "s8");
+        n.graph.output("y", y).unwrap();
+        match n.graph.plan(&PlanOptions::new(Layouts::Nchw).strict()) {
+            Err(Error::InFloat { nodes, .. }) => {
+                nodes.into_iter().map(|node| (node.op, node.reason)).collect()
+            }
+            other => other.map(|_| Vec::new()).unwrap(),
+        }
+    };
+    let unsymmetric = |n: &mut Net, x| {
+        let values = StridedTensor::from_slice(&[-128i8; 8 * 4 * 9], &[8, 4, 3, 3]).unwrap();
+        let weights = n.constant(Constant::SignedByte(values));
+        let weights = n.dequantize(weights, 0.01, 100);
+        n.op("conv2d", &[("x", x), ("weights", weights)], &[])
+    };
+    // As `alpha` of a Gemm.
+    let scaled = |n: &mut Net, x| {
+        let weights = n.weights(&[8, 4], 0);
+        let weights = n.op("mul_scalar", &[("x", weights)], &[("other", 0.5.into())]);
+        n.op("linear", &[("x", x), ("weights", weights)], &[])
+    };
+    let plain = |n: &mut Net, x| n.conv(x, &[8, 4, 3, 3], &[]);
+    let dims = [1usize, 4, 6, 6];
+    let told = |nodes: Vec<(String, String)>, op: &str, why: &str| {
+        assert!(nodes.iter().any(|node| node.0 == op && node.1.contains(why)), "{nodes:?}");
+    };
+    if !Isa::Avx512Vnni.is_here() {
+        told(net(&plain, &dims), "conv2d", "AVX-512 and VNNI");
+        return;
+    }
+    assert_eq!(net(&plain, &dims), []);
+    told(net(&unsymmetric, &dims), "conv2d", "its weights minus their zero points do not fit into 8 bits");
+    told(net(&scaled, &[2, 4]), "linear", "a factor such as `alpha` changes them");
+}

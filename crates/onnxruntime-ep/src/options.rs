@@ -17,7 +17,10 @@ pub(crate) const PREFIX: &str = "ep.blocktensorexecutionprovider.";
 /// An option of a session that is none of planning's ([`PlanOptions::names`]): its name, and what it may be.
 const OWN: [(&str, &str); 6] = [
     ("threads", "a number of threads"),
-    ("sizes", "numbers for the model's sizes, such as `batch=1, height=224`; `;` divides several such lists"),
+    (
+        "sizes",
+        "numbers from 1 on for the model's sizes, such as `batch=1, height=224`; `;` divides several such lists",
+    ),
     ("measure_new_shapes", "0 or 1"),
     ("partial", "0 or 1"),
     ("map_plans", "0 or 1"),
@@ -137,7 +140,7 @@ fn switch(value: &str) -> Option<bool> {
 fn sizes(list: &str) -> Option<Sizes> {
     list.split(',').try_fold(Sizes::new(), |sizes, part| {
         let (name, number) = part.rsplit_once('=')?;
-        let (name, number) = (name.trim(), number.trim().parse().ok()?);
+        let (name, number) = (name.trim(), number.trim().parse().ok().filter(|number| *number > 0)?);
         let is_new = !name.is_empty() && sizes.iter().all(|(known, _)| known != name);
         is_new.then(|| sizes.with(name, number))
     })
@@ -249,6 +252,8 @@ mod tests {
             ("sizes", ""),
             ("sizes", "n"),
             ("sizes", "n=-1"),
+            ("sizes", "n=0"),
+            ("sizes", "n=1;n=0"),
             ("sizes", "=1"),
             ("sizes", "n=1,n=2"),
             ("sizes", "n=1;"),

@@ -274,14 +274,16 @@ pub(crate) fn invalid(op: &'static str, argument: &str, got: String, rule: Strin
     Error::InvalidArgument(Complaint::new(op, argument.to_string(), got, rule, remedy)).into()
 }
 
+/// The error for a number of threads that no call here can have.
+pub(crate) fn no_threads(op: &'static str, got: String) -> Failure {
+    let rule = format!("a call here has 1 to {} threads", blocktensor::max_threads());
+    invalid(op, "threads", got, rule, "pass one of these numbers")
+}
+
 /// Refuses a number of threads that no call here can have.
 pub(crate) fn check_threads(op: &'static str, threads: Option<usize>) -> Outcome<()> {
-    let most = blocktensor::max_threads();
-    match threads.filter(|threads| !(1..=most).contains(threads)) {
-        Some(threads) => {
-            let rule = format!("a call here has 1 to {most} threads");
-            Err(invalid(op, "threads", threads.to_string(), rule, "pass one of these numbers"))
-        }
+    match threads.filter(|threads| !(1..=blocktensor::max_threads()).contains(threads)) {
+        Some(threads) => Err(no_threads(op, threads.to_string())),
         None => Ok(()),
     }
 }

@@ -47,7 +47,7 @@ pub(crate) fn import_for(
         Some(ElementType::F32 | ElementType::Byte | ElementType::SignedByte) | None => OtherTypes::Refused,
     };
     if let Ok(var) = x.cast::<PyVar>() {
-        return Err(var.get().unrecorded(op, argument));
+        var.get().check_leaves(op, argument)?;
     }
     if let Ok(t) = x.cast::<PyTensor>() {
         return Ok(t.get().0.clone());

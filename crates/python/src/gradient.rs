@@ -1,7 +1,7 @@
 //! Gradients of one op by its name.
 
 use blocktensor::Tensor;
-use blocktensor::dispatch::Value;
+use blocktensor::dispatch::{Op, Value};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
@@ -25,6 +25,34 @@ fn tensors(op: &'static str, argument: &str, x: &Bound<'_, PyAny>) -> Outcome<Ve
     }
 }
 
+/// An argument that only errors leave out.
+pub(crate) struct Asked(Option<Py<PyAny>>);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Asked {
+    type Error = PyErr;
+
+    fn extract(x: Borrowed<'a, 'py, PyAny>) -> PyResult<Asked> {
+        Ok(Asked(Some(x.to_owned().unbind())))
+    }
+}
+
+impl Asked {
+    const NONE: Asked = Asked(None);
+
+    fn of<'py>(
+        self,
+        py: Python<'py>,
+        op: &'static str,
+        argument: &str,
+        rule: &str,
+    ) -> Outcome<Bound<'py, PyAny>> {
+        self.0.map(|x| x.into_bound(py)).ok_or_else(|| {
+            let remedy = "pass it by name; `tape.backward(loss)` has the gradients of a whole program";
+            invalid(op, argument, "nothing".into(), rule.to_string(), remedy)
+        })
+    }
+}
+
 /// The names of `wanted`: one, or a sequence of them.
 fn names(op: &'static str, x: &Bound<'_, PyAny>) -> Outcome<Vec<String>> {
     let of = |x: &Bound<'_, PyAny>| match name::of_text(x) {
@@ -40,28 +68,54 @@ fn names(op: &'static str, x: &Bound<'_, PyAny>) -> Outcome<Vec<String>> {
     }
 }
 
+/// The op of a name.
+fn op_of(x: &Bound<'_, PyAny>) -> Outcome<&'static Op> {
+    match name::of_text(x) {
+        Some(name) => registered("backward", "op", &name.of("backward", "op")?),
+        None => {
+            let rule =
+                "it is the name of an op: the gradients of a whole program are those of its tape".to_string();
+            Err(invalid(
+                "backward",
+                "op",
+                shown(x),
+                rule,
+                "pass a name of `blocktensor.ops.__all__`, or call `tape.backward(loss)`",
+            ))
+        }
+    }
+}
+
 /// The gradients of an op's tensors from those of its results, by the op's name. Tensors and parameters are those of the op's
 /// function in `blocktensor.ops`.
 #[pyfunction]
-#[pyo3(signature = (op, /, *args, results, diff_dst, wanted, threads = None, **params))]
+#[pyo3(
+    signature = (op, /, *args, results = Asked::NONE, diff_dst = Asked::NONE, wanted = Asked::NONE, threads = None, **params),
+    text_signature = "(op, /, *args, results, diff_dst, wanted, threads=None, **params)"
+)]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn backward(
     py: Python<'_>,
-    op: &str,
+    op: &Bound<'_, PyAny>,
     args: &Bound<'_, PyTuple>,
-    results: &Bound<'_, PyAny>,
-    diff_dst: &Bound<'_, PyAny>,
-    wanted: &Bound<'_, PyAny>,
+    results: Asked,
+    diff_dst: Asked,
+    wanted: Asked,
     threads: Option<Number<usize>>,
     params: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Vec<PyTensor>> {
-    let op = registered("backward", "op", op).map_err(|e| e.raise(py))?;
+    let op = op_of(op).map_err(|e| e.raise(py))?;
     let schema = op.schema();
     let name = schema.name;
     let complain = |argument: &str, got: String, rule: &str| {
         invalid(name, argument, got, rule.to_string(), &format!("the op is `{schema}`"))
     };
     let prepared = held(py, name, || {
+        let results = results.of(py, name, "results", "it is what the forward call gave")?;
+        let diff_dst =
+            diff_dst.of(py, name, "diff_dst", "it is the gradient of each result, or None for zeros")?;
+        let wanted =
+            wanted.of(py, name, "wanted", "it is the names of the tensors whose gradients are returned")?;
         let threads = number::maybe(name, "threads", threads)?;
         // Tensors by position, in the schema's order; the rest by name.
         let mut given: Vec<Option<Bound<'_, PyAny>>> = vec![None; schema.args.len()];
@@ -89,12 +143,12 @@ pub(crate) fn backward(
             _ => Ok(None),
         });
         let given = given.collect::<Outcome<Vec<Option<Value>>>>()?;
-        let results = tensors(name, "results", results)?;
+        let results = tensors(name, "results", &results)?;
         let results = results.into_iter().collect::<Option<Vec<Tensor>>>().ok_or_else(|| {
             let rule = "they are those of the forward call".to_string();
             invalid(name, "results", "None".into(), rule, "pass what the forward call gave")
         })?;
-        Ok((threads, given, results, tensors(name, "diff_dst", diff_dst)?, names(name, wanted)?))
+        Ok((threads, given, results, tensors(name, "diff_dst", &diff_dst)?, names(name, &wanted)?))
     });
     let (threads, given, results, diffs, wanted) = prepared?;
     let made = released(py, name, || {

@@ -9,12 +9,12 @@ use blocktensor_graph::{
     Profiles, Sizes, ValueId,
 };
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::PyString;
 
 use crate::call::value;
 use crate::errors::{Outcome, check_threads, held, invalid, on_threads, released};
 use crate::exchange;
-use crate::name::{self, FilePath, Name, Names, Pairs, shown};
+use crate::name::{self, FilePath, Mapped, Name, Names, Pairs, shown};
 use crate::number::{self, Flag, Named, Number};
 use crate::plan::PyPlan;
 use crate::signals::Signals;
@@ -175,7 +175,7 @@ impl PyModel {
         node: Name,
         op: Name,
         inputs: Pairs,
-        params: &Bound<'_, PyDict>,
+        params: Mapped,
         outputs: Names,
     ) -> PyResult<()> {
         let here = "Model.op";
@@ -187,12 +187,7 @@ impl PyModel {
                 outputs.map(|name| name::checked(here, "outputs", name)).collect::<Outcome<Vec<_>>>()?;
             let mut given = Vec::new();
             let specs = dispatch::op(&op).map_or(&[][..], |op| op.schema().args);
-            for (name, x) in params.iter() {
-                let name = name::of_text(&name).ok_or_else(|| {
-                    let rule = "parameters have names".to_string();
-                    invalid(here, "params", shown(&name), rule, "see `blocktensor.ops`")
-                })?;
-                let name = name.of(here, "params")?;
+            for (name, x) in params.of(py, here, "params", "parameters")? {
                 let Some(spec) = specs.iter().find(|s| s.name == name && !s.kind.is_tensor()) else {
                     let rule = format!("op `{op}` has no such parameter");
                     return Err(invalid(here, "params", format!("`{name}`"), rule, "see `blocktensor.ops`"));

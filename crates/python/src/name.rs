@@ -1,6 +1,5 @@
 //! Names and paths of Python: a `str` that UTF-8 or the file system has no bytes for becomes an error of this package.
 
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -8,7 +7,7 @@ use std::path::PathBuf;
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyTypeError, PyUnicodeEncodeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::{PyBytes, PyMapping, PyString};
 
 use crate::errors::{Outcome, invalid};
 
@@ -29,16 +28,44 @@ struct Refused {
 pub(crate) type Name = Encoded<String>;
 
 /// A path, a `str`, `bytes` or an `os.PathLike`: the bytes that `os.fsencode` makes of it.
-pub(crate) struct FilePath(Encoded<PathBuf>);
+pub(crate) struct FilePath(Result<PathBuf, NoPath>);
+
+/// An object that is no path.
+struct NoPath {
+    got: String,
+    why: Why,
+}
+
+enum Why {
+    /// It is text that the file system has no bytes for.
+    Text,
+    /// It is a model in memory.
+    Message,
+    Other,
+}
 
 impl<'a, 'py> FromPyObject<'a, 'py> for FilePath {
     type Error = PyErr;
 
     fn extract(x: Borrowed<'a, 'py, PyAny>) -> PyResult<FilePath> {
+        let is_path =
+            x.is_instance_of::<PyString>() || x.is_instance_of::<PyBytes>() || x.hasattr("__fspath__")?;
+        if !is_path {
+            let got = x.get_type().fully_qualified_name()?.to_string_lossy().into_owned();
+            // Messages of protocol buffers, such as a model of the package `onnx`.
+            let is_message = x.hasattr("SerializeToString")?;
+            return Ok(FilePath(Err(NoPath {
+                got,
+                why: if is_message { Why::Message } else { Why::Other },
+            })));
+        }
         let path = PyModule::import(x.py(), "os")?.call_method1("fspath", (x,))?;
         match path.cast::<PyBytes>() {
-            Ok(bytes) => Ok(FilePath(Encoded(Ok(PathBuf::from(OsStr::from_bytes(bytes.as_bytes())))))),
-            Err(_) => path.extract().map(FilePath),
+            Ok(bytes) => Ok(FilePath(Ok(PathBuf::from(OsStr::from_bytes(bytes.as_bytes()))))),
+            Err(_) => {
+                let path: Encoded<PathBuf> = path.extract()?;
+                Ok(FilePath(path.0.map_err(|Refused { got, .. }| NoPath { got, why: Why::Text })))
+            }
         }
     }
 }
@@ -98,9 +125,19 @@ pub(crate) fn of_text(x: &Bound<'_, PyAny>) -> Option<Name> {
 impl FilePath {
     /// The path, for this function.
     pub(crate) fn of(self, op: &'static str) -> Outcome<PathBuf> {
-        self.0.0.map_err(|Refused { got, .. }| {
-            let rule = "it is a path that `os.fsencode` can encode".to_string();
-            invalid(op, "path", got, rule, "pass a path as `os.listdir` or `os.fsdecode` gives it")
+        self.0.map_err(|NoPath { got, why }| {
+            let is_path = "it is a path: `str`, `bytes` or `os.PathLike`";
+            let (rule, remedy) = match why {
+                Why::Text => (
+                    "it is a path that `os.fsencode` can encode",
+                    "pass a path as `os.listdir` or `os.fsdecode` gives it",
+                ),
+                Why::Message => {
+                    (is_path, "write it to a file first, `onnx.save(model, path)`, and pass the path")
+                }
+                Why::Other => (is_path, "pass the path of a file"),
+            };
+            invalid(op, "path", got, rule.to_string(), remedy)
         })
     }
 }
@@ -195,11 +232,50 @@ pub(crate) fn maybe(op: &'static str, argument: &str, name: Option<Name>) -> Out
     name.map(|name| name.of(op, argument)).transpose()
 }
 
-/// Values by name, sorted.
-pub(crate) fn by_name<T>(
-    op: &'static str,
-    argument: &str,
-    values: BTreeMap<Name, T>,
-) -> Outcome<BTreeMap<String, T>> {
-    values.into_iter().map(|(name, value)| Ok((name.of(op, argument)?, value))).collect()
+/// The keys and values of a mapping.
+type Items = Vec<(Py<PyAny>, Py<PyAny>)>;
+
+/// Objects by name, or the text of what is no mapping: any mapping of Python, of which `dict` is one.
+pub(crate) struct Mapped(Result<Items, String>);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Mapped {
+    type Error = PyErr;
+
+    fn extract(x: Borrowed<'a, 'py, PyAny>) -> PyResult<Mapped> {
+        match x.cast::<PyMapping>() {
+            Ok(mapping) => Ok(Mapped(Ok(mapping.items()?.extract()?))),
+            Err(_) => Ok(Mapped(Err(shown(&x)))),
+        }
+    }
+}
+
+/// The default of an argument.
+impl Default for Mapped {
+    fn default() -> Mapped {
+        Mapped(Ok(Vec::new()))
+    }
+}
+
+impl Mapped {
+    /// The names and objects, in the mapping's order. `of` says what the objects are.
+    pub(crate) fn of<'py>(
+        self,
+        py: Python<'py>,
+        op: &'static str,
+        argument: &str,
+        of: &str,
+    ) -> Outcome<Vec<(String, Bound<'py, PyAny>)>> {
+        let items = self.0.map_err(|got| {
+            invalid(op, argument, got, format!("it is a mapping from names to {of}"), "pass a dict")
+        })?;
+        let item = |(name, x): (Py<PyAny>, Py<PyAny>)| {
+            let name = name.into_bound(py);
+            let known = of_text(&name).ok_or_else(|| {
+                let rule = format!("it is a mapping from names to {of}");
+                invalid(op, argument, shown(&name), rule, "pass a dict whose keys are `str`")
+            })?;
+            Ok((known.of(op, argument)?, x.into_bound(py)))
+        };
+        items.into_iter().map(item).collect()
+    }
 }

@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyMapping, PyString};
 
-use crate::errors::{Outcome, invalid};
+use crate::errors::{Outcome, invalid, no_threads};
 use crate::name::{self, Name, shown};
 
 /// A number that an argument takes, or the text of one that does not fit `T`. A function takes this in place of `T`: the
@@ -106,6 +106,7 @@ impl<T> Number<T> {
     pub(crate) fn of(self, op: &'static str, argument: &str) -> Outcome<T> {
         self.0.map_err(|Refused { got, why }| {
             let (rule, remedy) = match why {
+                Why::Negative | Why::Large if argument == "threads" => return no_threads(op, got),
                 Why::Negative if matches!(argument, "shape" | "sizes") => {
                     ("a size is 0 or more", "pass a size of 0 or more")
                 }

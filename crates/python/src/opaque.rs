@@ -18,9 +18,9 @@ use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
-use crate::errors::{Failure, held, invalid, text_of};
+use crate::errors::{Failure, Outcome, held, invalid, text_of};
 use crate::exchange;
-use crate::name::{self, Name};
+use crate::name::{Mapped, Name};
 use crate::number::{self, Sizes};
 use crate::tensor::{PyTensor, dtype_of};
 
@@ -306,21 +306,24 @@ fn gradient(function: &Py<PyAny>, call: &Backward<'_>) -> blocktensor::Result<Gr
 /// the schema's order, that returns a tensor of `wrap`. `gradients` maps it to a function of the same arguments and of `results`,
 /// `diff_dst` and `wanted`, which returns a gradient or None for each tensor. It stays for the life of the process.
 #[pyfunction]
-#[pyo3(signature = (name, from_strided_function, to_strided_function, kernels, *, gradients = BTreeMap::new()),
+#[pyo3(signature = (name, from_strided_function, to_strided_function, kernels, *, gradients = Mapped::default()),
     text_signature = "(name, from_strided_function, to_strided_function, kernels, *, gradients={})")]
 pub(crate) fn register_backend(
     py: Python<'_>,
     name: Name,
     from_strided_function: Py<PyAny>,
     to_strided_function: Py<PyAny>,
-    kernels: BTreeMap<Name, Py<PyAny>>,
-    gradients: BTreeMap<Name, Py<PyAny>>,
+    kernels: Mapped,
+    gradients: Mapped,
 ) -> PyResult<()> {
     let op = "register_backend";
     held(py, op, || {
         let name = name.of(op, "name")?;
-        let kernels = name::by_name(op, "kernels", kernels)?;
-        let gradients = name::by_name(op, "gradients", gradients)?;
+        let by_name = |argument: &str, given: Mapped| -> Outcome<BTreeMap<String, Py<PyAny>>> {
+            let given = given.of(py, op, argument, "functions")?;
+            Ok(given.into_iter().map(|(name, function)| (name, function.unbind())).collect())
+        };
+        let (kernels, gradients) = (by_name("kernels", kernels)?, by_name("gradients", gradients)?);
         let functions = [
             ("from_strided_function", None, &from_strided_function),
             ("to_strided_function", None, &to_strided_function),

@@ -1,5 +1,7 @@
 //! Packed weights: reordered once for the kernel that runs them.
 
+use std::collections::BTreeMap;
+
 use blocktensor::dispatch;
 use blocktensor::{
     Layout, Operand, Operator, PackedLinear, PackedOp, Source, StridedTensor, TensorRef, counted,
@@ -11,7 +13,7 @@ use pyo3::types::PyDict;
 use crate::call::value;
 use crate::errors::{Outcome, invalid, on_threads, released};
 use crate::exchange;
-use crate::name::{self, Name};
+use crate::name::{self, Mapped, Name};
 use crate::number::{self, Number};
 use crate::tensor::PyTensor;
 
@@ -70,24 +72,25 @@ fn strided(op: &'static str, argument: &'static str, x: &Bound<'_, PyAny>) -> Ou
 }
 
 /// The batch norm that a dictionary describes: `mean`, `var`, `weight`, `bias`, `eps`.
-fn norm(op: &'static str, norm: &Bound<'_, PyDict>) -> Outcome<Norm> {
+fn norm(py: Python<'_>, op: &'static str, norm: Mapped) -> Outcome<Norm> {
     let known = ["mean", "var", "weight", "bias", "eps"];
+    let norm: BTreeMap<String, Bound<'_, PyAny>> =
+        norm.of(py, op, "batch_norm", "tensors and `eps`")?.into_iter().collect();
     for name in norm.keys() {
-        let name = name.extract::<Name>()?.of(op, "batch_norm")?;
         if !known.contains(&name.as_str()) {
             let rule = format!("a batch norm has {}", known.join(", "));
             return Err(invalid(op, "batch_norm", format!("`{name}`"), rule, "leave it out"));
         }
     }
-    let vector = |name: &'static str| match norm.get_item(name)? {
-        Some(x) if !x.is_none() => strided(op, name, &x).map(Some),
+    let vector = |name: &'static str| match norm.get(name) {
+        Some(x) if !x.is_none() => strided(op, name, x).map(Some),
         _ => Ok(None),
     };
     let (Some(mean), Some(var)) = (vector("mean")?, vector("var")?) else {
         let (got, rule) = ("a part of one".to_string(), "a batch norm has a mean and a variance".to_string());
         return Err(invalid(op, "batch_norm", got, rule, "pass `mean` and `var`"));
     };
-    let eps = match norm.get_item("eps")? {
+    let eps = match norm.get("eps") {
         Some(eps) => eps.extract::<Number<f64>>()?.of(op, "eps")?,
         None => Norm::EPS,
     };
@@ -102,7 +105,7 @@ fn request(
     weights: &Bound<'_, PyAny>,
     bias: Option<&Bound<'_, PyAny>>,
     like: &Bound<'_, PyAny>,
-    batch_norm: Option<&Bound<'_, PyDict>>,
+    batch_norm: Option<Mapped>,
     threads: Option<usize>,
     params: Option<&Bound<'_, PyDict>>,
 ) -> Outcome<(Request<'static>, String)> {
@@ -125,7 +128,7 @@ fn request(
     let request = Request {
         weights: strided(op, "weights", weights)?,
         bias: bias.map(|b| strided(op, "bias", b)).transpose()?,
-        norm: batch_norm.map(|n| norm(op, n)).transpose()?,
+        norm: batch_norm.map(|n| norm(like.py(), op, n)).transpose()?,
         params: given,
         source,
     };
@@ -141,7 +144,7 @@ pub(crate) fn pack_conv(
     weights: &Bound<'_, PyAny>,
     bias: Option<&Bound<'_, PyAny>>,
     like: &Bound<'_, PyAny>,
-    batch_norm: Option<&Bound<'_, PyDict>>,
+    batch_norm: Option<Mapped>,
     threads: Option<Number<usize>>,
     params: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<PyPacked> {
@@ -163,7 +166,7 @@ pub(crate) fn pack_conv_transpose(
     weights: &Bound<'_, PyAny>,
     bias: Option<&Bound<'_, PyAny>>,
     like: &Bound<'_, PyAny>,
-    batch_norm: Option<&Bound<'_, PyDict>>,
+    batch_norm: Option<Mapped>,
     threads: Option<Number<usize>>,
     params: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<PyPacked> {
@@ -187,7 +190,7 @@ pub(crate) fn pack_stem(
     bias: Option<&Bound<'_, PyAny>>,
     like: &Bound<'_, PyAny>,
     layout: Option<Name>,
-    batch_norm: Option<&Bound<'_, PyDict>>,
+    batch_norm: Option<Mapped>,
     threads: Option<Number<usize>>,
     params: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<PyPacked> {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use blocktensor::{Complaint, Error, MemoryFormat, PackedFile, StridedTensor, Tensor, TensorDesc, counted};
+use blocktensor::{
+    Call, Complaint, Error, MemoryFormat, PackedFile, StridedTensor, Tensor, TensorDesc, counted,
+};
 use blocktensor_graph::{ElementType, Plan, Profiles};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyMapping, PyString, PyTuple};
@@ -398,6 +400,19 @@ impl PyPlan {
     }
 }
 
+/// The same error about the argument that would help: the number of threads, if a plan was packed for another one.
+fn of_threads(error: blocktensor_graph::Error) -> blocktensor_graph::Error {
+    match error {
+        blocktensor_graph::Error::Engine(Error::PackMismatch(mut complaint))
+            if complaint.remedy.calls().any(|call| matches!(call, Call::RunWithThreads(_))) =>
+        {
+            complaint.argument = "threads".into();
+            Error::PackMismatch(complaint).into()
+        }
+        other => other,
+    }
+}
+
 /// The plan in a file that `Plan.save` wrote; with `keep_constants`, for `errors`, from a file that keeps plain weights. With
 /// `mapped`, processes share the file's pages, and nobody may change the file while the plan lives.
 #[pyfunction]
@@ -435,11 +450,12 @@ pub(crate) fn load_plan(
                 }
                 (true, false) => {
                     let (file, asked) = (open()?, signals.clone());
-                    Plan::load_or_replan_until(&file, &Profiles::Kept, move || asked.stop())?
+                    Plan::load_or_replan_until(&file, &Profiles::Kept, move || asked.stop())
                 }
-                (false, true) => Plan::load_with_constants(&open()?)?,
-                (false, false) => Plan::load(&open()?)?,
-            })
+                (false, true) => Plan::load_with_constants(&open()?),
+                (false, false) => Plan::load(&open()?),
+            }
+            .map_err(of_threads)?)
         }))?;
         Ok(PyPlan { plan: Arc::new(plan), threads })
     })

@@ -93,8 +93,16 @@ impl PyVar {
         Bound::new(py, made)
     }
 
+    /// Refuses a call that is not recorded, if a gradient would come back through it: a constant has none.
+    pub(crate) fn check_leaves(&self, op: &'static str, argument: &str) -> Outcome<()> {
+        match self.var.is_differentiable() {
+            true => Err(self.unrecorded(op, argument)),
+            false => Ok(()),
+        }
+    }
+
     /// The error of a call that would not be recorded.
-    pub(crate) fn unrecorded(&self, op: &'static str, argument: &str) -> Failure {
+    fn unrecorded(&self, op: &'static str, argument: &str) -> Failure {
         let got = format!("{} on a tape", self.var.tensor().tensor_ref().describe());
         let rule = "this call is not recorded, so no gradient would come back through it";
         let remedy = "pass `x.tensor`, whose gradient is not wanted, or record ops of `blocktensor.ops`";
@@ -192,12 +200,15 @@ impl PyVar {
         slf.clone().unbind()
     }
 
-    fn __deepcopy__(&self, py: Python<'_>, _memo: Bound<'_, PyAny>) -> PyResult<PyTensor> {
-        Err(self.unrecorded("copy.deepcopy", "x").raise(py))
+    /// Of a constant a tensor, as `tensor` is.
+    fn __deepcopy__(slf: &Bound<'_, Self>, memo: Bound<'_, PyAny>) -> PyResult<PyTensor> {
+        slf.get().check_leaves("copy.deepcopy", "x").map_err(|e| e.raise(slf.py()))?;
+        slf.as_super().get().__deepcopy__(slf.py(), memo)
     }
 
-    fn __reduce__(&self, py: Python<'_>) -> PyResult<PyTensor> {
-        Err(self.unrecorded("pickle", "x").raise(py))
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.get().check_leaves("pickle", "x").map_err(|e| e.raise(slf.py()))?;
+        slf.as_super().get().__reduce__(slf.py())
     }
 
     fn __repr__(&self) -> String {
@@ -207,10 +218,7 @@ impl PyVar {
 
 /// Refuses to give the elements of a value that depends on a variable to another library, which records nothing.
 pub(crate) fn check_leaves(x: &Bound<'_, PyTensor>, op: &'static str) -> Outcome<()> {
-    match x.cast::<PyVar>() {
-        Ok(var) if var.get().var.is_differentiable() => Err(var.get().unrecorded(op, "self")),
-        _ => Ok(()),
-    }
+    x.cast::<PyVar>().map_or(Ok(()), |var| var.get().check_leaves(op, "self"))
 }
 
 /// A function of `blocktensor.ops`.

@@ -375,7 +375,7 @@ impl PyTensor {
     }
 
     /// A tensor with memory of its own: another library may write to memory that this one only borrowed.
-    fn __deepcopy__(&self, py: Python<'_>, _memo: Bound<'_, PyAny>) -> PyResult<PyTensor> {
+    pub(crate) fn __deepcopy__(&self, py: Python<'_>, _memo: Bound<'_, PyAny>) -> PyResult<PyTensor> {
         released(py, "deepcopy", || {
             Ok(PyTensor(match &self.0 {
                 Tensor::Strided(t) => t.copy(MemoryFormat::Preserve)?.into(),
@@ -385,7 +385,7 @@ impl PyTensor {
     }
 
     /// Pickles the elements row-major, with the name of a blocked layout, to which loading reorders them again.
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    pub(crate) fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let (plain, layout) = match &self.0 {
             Tensor::Strided(_) => (self.to_strided(py, "contiguous".into())?, None),
             Tensor::Blocked(t) => (self.to_strided(py, "contiguous".into())?, Some(t.layout().to_string())),

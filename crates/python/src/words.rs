@@ -47,6 +47,8 @@ const ARGUMENTS: &[(&str, &str, &str)] = &[
     ("step", "gradient", "gradients"),
     ("backward", "diff", "gradient"),
     ("backward", "from", "loss"),
+    ("PackedFile::get", "name", "path"),
+    ("Plan::load_or_replan", "file", "path"),
     ("TensorDesc::strided", "dims", "sizes"),
     ("TensorDesc::blocked", "dims", "sizes"),
 ];

@@ -125,7 +125,7 @@ def test_paths_are_those_that_open_takes(tmp_path):
         with pytest.raises(bt.CorruptFile):
             bt.load_onnx(path)
     for call in (plan.save, bt.load_plan, bt.load_onnx):
-        with pytest.raises(TypeError, match="expected str, bytes or os.PathLike object, not int"):
+        with pytest.raises(bt.InvalidArgument, match="argument `path`: got int, .*os.PathLike"):
             call(3)
 
 
@@ -199,5 +199,5 @@ def test_inputs_are_pairs_of_names(inputs):
 
 
 def test_parameters_have_names():
-    with pytest.raises(bt.InvalidArgument, match="argument `params`: got 3, but parameters have names"):
+    with pytest.raises(bt.InvalidArgument, match="argument `params`: got 3, but it is a mapping from names to parameters"):
         model().op("z", "relu", [("x", "x")], {3: 1}, ["z"])

@@ -66,7 +66,7 @@ def test_no_count(name, number):
     [
         ("zeros", "argument `shape`: got -1, but a size is 0 or more; pass a size of 0 or more"),
         ("plan", "argument `sizes`: got -1, but a size is 0 or more; pass a size of 0 or more"),
-        ("plan ", "argument `threads`: got -1, but this number is 0 or more; pass a number of 0 or more"),
+        ("plan ", "argument `threads`: got -1, but a call here has 1 to"),
     ],
 )
 def test_negative_counts_say_what_is_allowed(name, text):

@@ -196,3 +196,17 @@ def test_errors_of_pytorch_are_not_cut_in_a_list():
         text = str(e.value)
         assert "one of:;" not in text and not re.search(r"one of:\s*$", text), text
         assert "one of" not in text or "(Tensor input, Tensor other" in text, text
+
+
+def test_numbers_of_threads():
+    """One text for a number that is none, also through the doors of PyTorch."""
+    model, x = nn.Linear(3, 3).eval(), torch.ones(1, 3)
+    for number in (-1, 0, 10**6, 2**70):
+        calls = [
+            lambda: btt.to_blocked(model, x, threads=number),
+            lambda: btt.plan(model, x, threads=number),
+            lambda: torch.compile(model, backend="blocktensor", options={"threads": number})(x),
+        ]
+        for call in calls:
+            with torch.no_grad(), pytest.raises(bt.InvalidArgument, match=rf"argument `threads`: got {number}, but a call here has 1 to"):
+                call()

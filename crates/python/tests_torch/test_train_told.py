@@ -174,7 +174,7 @@ def test_running_statistics_in_a_checkpoint():
 
 @pytest.mark.parametrize("function", [F.softsign, torch.logit, lambda x: torch.logit(x, eps=1e-3)])
 def test_gradients_at_special_values(function):
-    values = torch.tensor([torch.inf, -torch.inf, torch.nan, 0.0, 1.0, -1.0, 0.5, 2.0, 1e-30, 3e38, -3e38])
+    values = torch.tensor([torch.inf, -torch.inf, torch.nan, 0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 1e-30, 3e38, -3e38])
     x, z = values.clone().requires_grad_(), values.clone().requires_grad_()
     got, wanted = btt.train(One(lambda s, x: function(x)))(x), function(z)
     got.sum().backward()

@@ -138,7 +138,8 @@ pointwise::unary_ops! {
     gradient {
         // Without limits, the function is not defined outside of 0 to 1.
         let (lo, hi, outside) = eps.0.map_or((0.0, 1.0, f32::NAN), |eps| (eps as f32, 1.0 - eps as f32, 0.0));
-        move |x, g| if x < lo || x > hi { outside } else { g / (x * (1.0 - x)) }
+        // Of -0 it is that of 0, as in PyTorch.
+        move |x: f32, g| if x < lo || x > hi { outside } else { g / (x.abs() * (1.0 - x)) }
     }
     /// The square root, as `torch.sqrt`.
     pub fn sqrt(x) -> f32, pub fn sqrt_into { math::sqrt },

@@ -46,9 +46,10 @@ impl Graph {
         let (mut network, mut values) = self.begin(sizes)?;
         network.folds = keep_folds.then(Vec::new);
         let mut missing = Vec::new();
-        for node in self.nodes.iter().filter(|n| n.outputs.iter().any(|id| needed[id.0])) {
+        let is_needed = |node: &GraphNode| node.outputs.iter().any(|id| needed[id.0]);
+        for number in (0..self.nodes.len()).filter(|&i| is_needed(&self.nodes[i])) {
             stop.check()?;
-            self.expand_node(node, &needed, &mut network, &mut values, &mut missing)?;
+            self.expand_node(number, &needed, &mut network, &mut values, &mut missing)?;
         }
         if !missing.is_empty() {
             return Err(Error::Missing { nodes: missing, computable: self.computable(&values, &needed) });
@@ -79,13 +80,13 @@ impl Graph {
         let needed = self.needed();
         let (mut network, mut values) = self.begin(sizes)?;
         let mut outcomes = Vec::with_capacity(self.nodes.len());
-        for node in &self.nodes {
+        for (number, node) in self.nodes.iter().enumerate() {
             if !node.outputs.iter().any(|id| needed[id.0]) {
                 outcomes.push(Outcome::Unused);
                 continue;
             }
             let (before, mut missing) = (network.nodes.len(), Vec::new());
-            let expanded = self.expand_node(node, &needed, &mut network, &mut values, &mut missing);
+            let expanded = self.expand_node(number, &needed, &mut network, &mut values, &mut missing);
             let operators = network.nodes[before..].iter().map(|n| n.operator().op().to_string());
             outcomes.push(match (expanded, missing.first()) {
                 (Err(error), _) => Outcome::Missing(error.to_string()),
@@ -144,12 +145,13 @@ impl Graph {
     /// that nothing uses and that the node did not compute.
     fn expand_node(
         &self,
-        node: &GraphNode,
+        number: usize,
         needed: &[bool],
         network: &mut Network,
         values: &mut [Option<Value>],
         missing: &mut Vec<Missing>,
     ) -> Result<()> {
+        let node = &self.nodes[number];
         let entry = |reason: String| Missing {
             node: node.name.clone(),
             op: node.expand.op().to_string(),
@@ -168,8 +170,15 @@ impl Graph {
             node.inputs.iter().map(|id| id.and_then(|id| values[id.0].clone())).collect();
         let nodes = network.nodes.len();
         let needed = node.outputs.iter().map(|id| needed[id.0]).collect();
-        let mut cx =
-            Expansion { network, node: &node.name, op: node.expand.op(), inner: None, operators: 0, needed };
+        let mut cx = Expansion {
+            network,
+            node: &node.name,
+            number,
+            op: node.expand.op(),
+            inner: None,
+            operators: 0,
+            needed,
+        };
         match node.expand.expand(&inputs, &mut cx) {
             Ok(results) => {
                 for (id, value) in node.outputs.iter().zip(results) {

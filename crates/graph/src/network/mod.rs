@@ -61,6 +61,9 @@ impl Tensor {
 pub(crate) struct Origin {
     pub node: String,
     pub op: String,
+    /// Which of the graph's nodes it is: names may be alike. Files do not hold it.
+    #[serde(skip)]
+    pub number: usize,
 }
 
 impl Origin {

@@ -129,6 +129,36 @@ pub(super) fn weights_of(
     Ok(Some(Weights { integers: StridedTensor::from_slice(&centred, w.dims())?, scales }))
 }
 
+/// Why a convolution or a linear layer has no weights of integers, if it has none.
+pub(super) fn weights_problem(network: &Network, node: &Node, links: &Links) -> Result<Option<&'static str>> {
+    let at = node.op.inputs().iter().position(|name| *name == "weights");
+    let is_layer = convolution(node) || node.op.op() == "linear";
+    let Some(&id) = at.filter(|_| is_layer).and_then(|at| node.inputs.get(at)) else { return Ok(None) };
+    let axis = usize::from(node.op.op().contains("transpose"));
+    let dims = network.tensor(id).dims();
+    let outputs = dims.get(axis).copied().unwrap_or(0)
+        * if axis == 0 { 1 } else { int_param(node, "groups").unwrap_or(1) as usize };
+    if weights_of(network, id, outputs, axis, links)?.is_some() {
+        return Ok(None);
+    }
+    let made = links.node(network, id).filter(|node| node.op.op() == "dequantize");
+    let constant = |i: usize| made.and_then(|made| network.tensor(made.inputs[i]).constant());
+    let (Some(w), Some(scale)) = (constant(0).filter(|w| is_byte(w.dtype())), constant(1)) else {
+        return Ok(Some(
+            "its weights are no constants of 8 bits with scales alone: they are computed, or a factor such as `alpha` changes them",
+        ));
+    };
+    Ok(Some(if w.numel() / outputs.max(1) > MOST_PRODUCTS {
+        "a sum of its products of 8 bits may not fit into 32 bits"
+    } else if ![1, outputs].contains(&scale.numel())
+        || made.is_some_and(|made| scale.numel() > 1 && int_param(made, "axis") != Some(axis as i64))
+    {
+        "the scales of its weights are not those of its output channels"
+    } else {
+        "its weights minus their zero points do not fit into 8 bits with a sign: quantise them symmetrically"
+    }))
+}
+
 pub(super) fn int_param(node: &Node, name: &str) -> Option<i64> {
     match node.op.param(name) {
         Some(ParamValue::Int(value)) => Some(*value),

@@ -123,7 +123,7 @@ pub(crate) fn run(
         stop.check()?;
         if pass == Pass::FusePostOps {
             // Later a convolution may have the conversions around it as post-ops.
-            between = is_strict.then(|| strict::between(network));
+            between = is_strict.then(|| strict::between(network)).transpose()?;
             // The weights that no convolution of integers took, and constants of arithmetic.
             let folded = integers::fold_constants(network)?;
             if folded > 0 && !off.contains(&Pass::SimplifyOperands) {

@@ -1,17 +1,17 @@
 //! Nodes that a graph quantises and that no kernel computes on integers.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use blocktensor::dispatch::Isa;
 
 use super::Pass;
-use super::integers::is_byte;
+use super::integers::{is_byte, weights_problem};
 use crate::error::{Error, Missing, Result};
 use crate::network::{Links, Network, Node, TensorId, facts};
 
 /// The results of nodes that compute in f32 between `dequantize` and `quantize`: all that they are computed of was dequantised, or computed of
-/// integers, and all that is computed of them is quantised.
-pub(super) fn between(network: &Network) -> HashSet<TensorId> {
+/// integers, and all that is computed of them is quantised. With each what keeps its node from integers, if its weights do.
+pub(super) fn between(network: &Network) -> Result<HashMap<TensorId, Option<&'static str>>> {
     let (links, users) = (Links::of(network), users(network));
     let converts = |node: &Node| matches!(node.op.op(), "quantize" | "dequantize");
     // A convolution may have become one of integers already.
@@ -32,33 +32,50 @@ pub(super) fn between(network: &Network) -> HashSet<TensorId> {
         found[i] = readers.peek().is_some()
             && readers.all(|at| at.is_some_and(|at| network.nodes[at].op.op() == "quantize" || found[at]));
     }
-    (0..count).filter(|i| found[*i]).flat_map(|i| network.nodes[i].outputs.clone()).collect()
+    let mut results = HashMap::new();
+    for node in (0..count).filter(|i| found[*i]).map(|i| &network.nodes[i]) {
+        let why = weights_problem(network, node, &links)?;
+        results.extend(node.outputs.iter().map(|id| (*id, why)));
+    }
+    Ok(results)
 }
 
 /// Refuses a network that still computes one of these results in f32, after the passes. `off` are passes that are switched off.
-pub(super) fn check(network: &Network, between: &HashSet<TensorId>, off: &BTreeSet<Pass>) -> Result<()> {
+pub(super) fn check(
+    network: &Network,
+    between: &HashMap<TensorId, Option<&str>>,
+    off: &BTreeSet<Pass>,
+) -> Result<()> {
     let mut nodes: Vec<Missing> = Vec::new();
     // A convolution of integers may have taken it as a post-op. Views compute nothing.
     let is_left = |node: &&Node| {
-        node.outputs.iter().any(|id| between.contains(id))
+        node.outputs.iter().any(|id| between.contains_key(id))
             && !reads_integers(network, node)
             && !facts(&*node.op).sharing.is_view()
     };
-    let remain = network.nodes.iter().filter(is_left);
-    for Node { origin, .. } in remain {
-        if nodes.iter().all(|known| known.node != origin.node) {
-            let reason = match (off.contains(&Pass::UseIntegers), Isa::Avx512Vnni.is_here()) {
-                (true, _) => format!("the pass `{}` is switched off", Pass::UseIntegers.name()),
-                (_, true) => "no kernel computes it on integers, as the model quantises it".into(),
-                (_, false) => "this machine computes with integers only where it has AVX-512 and VNNI".into(),
-            };
-            nodes.push(Missing {
-                node: origin.node.clone(),
-                op: origin.op.clone(),
-                attributes: String::new(),
-                reason,
-            });
+    // A node of the graph may be several here, and others may have its name.
+    let mut places = HashMap::new();
+    for Node { origin, outputs, .. } in network.nodes.iter().filter(is_left) {
+        let why = outputs.iter().find_map(|id| between.get(id).copied().flatten());
+        let reason = match (off.contains(&Pass::UseIntegers), Isa::Avx512Vnni.is_here()) {
+            (true, _) => format!("the pass `{}` is switched off", Pass::UseIntegers.name()),
+            (_, true) => why.unwrap_or("no kernel computes it on integers, as the model quantises it").into(),
+            (_, false) => "this machine computes with integers only where it has AVX-512 and VNNI".into(),
+        };
+        let place = *places.entry((origin.number, &origin.node)).or_insert(nodes.len());
+        if place < nodes.len() {
+            // What is wrong with its weights says more than that its other parts are left with them.
+            if why.is_some() {
+                nodes[place].reason = reason;
+            }
+            continue;
         }
+        nodes.push(Missing {
+            node: origin.node.clone(),
+            op: origin.op.clone(),
+            attributes: String::new(),
+            reason,
+        });
     }
     match nodes.is_empty() {
         true => Ok(()),

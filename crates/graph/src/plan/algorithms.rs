@@ -41,11 +41,20 @@ pub(super) struct Limits {
     /// Whether each node is a step of its own.
     #[serde(default)]
     pub(super) node_by_node: bool,
+    /// Whether nothing is measured.
+    #[serde(default)]
+    pub(super) estimated: bool,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { exact: false, weight_growth: 1.25, most_reorders: None, node_by_node: false }
+        Limits {
+            exact: false,
+            weight_growth: 1.25,
+            most_reorders: None,
+            node_by_node: false,
+            estimated: false,
+        }
     }
 }
 

@@ -103,6 +103,7 @@ impl PlanOptions {
 
     /// Where the times of [`Layouts::Measured`] come from.
     pub fn profiles(mut self, profiles: Profiles) -> PlanOptions {
+        self.limits.estimated = profiles == Profiles::Estimated;
         self.profiles = profiles;
         self
     }

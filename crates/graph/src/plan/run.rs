@@ -283,7 +283,7 @@ impl Plan {
         let nodes = step.nodes.iter().map(|&node| &self.recipe.network.nodes[node]);
         let own = nodes.into_iter().find(|node| node.name == *step.name);
         own.map_or_else(
-            || Origin { node: step.name.to_string(), op: step.work.op().to_string() },
+            || Origin { node: step.name.to_string(), op: step.work.op().to_string(), number: 0 },
             |node| node.origin.clone(),
         )
     }

@@ -266,7 +266,7 @@ class Model:
         node: str,
         op: str,
         inputs: Sequence[tuple[str, str]],
-        params: dict[str, Any],
+        params: Mapping[str, Any],
         outputs: str | Sequence[str],
     ) -> None: ...
     def output(self, name: str, value: str) -> None: ...
@@ -394,7 +394,7 @@ def pack_conv(
     bias: TensorLike | None = None,
     *,
     like: TensorLike,
-    batch_norm: dict[str, Any] | None = None,
+    batch_norm: Mapping[str, Any] | None = None,
     threads: int | None = None,
     **params: Any,
 ) -> PackedWeights:
@@ -405,7 +405,7 @@ def pack_conv_transpose(
     bias: TensorLike | None = None,
     *,
     like: TensorLike,
-    batch_norm: dict[str, Any] | None = None,
+    batch_norm: Mapping[str, Any] | None = None,
     threads: int | None = None,
     **params: Any,
 ) -> PackedWeights:
@@ -417,7 +417,7 @@ def pack_stem(
     *,
     like: TensorLike,
     layout: str | None = None,
-    batch_norm: dict[str, Any] | None = None,
+    batch_norm: Mapping[str, Any] | None = None,
     threads: int | None = None,
     **params: Any,
 ) -> PackedWeights:

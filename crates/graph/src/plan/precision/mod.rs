@@ -221,7 +221,7 @@ impl Casting<'_> {
                 let op = BoundOp::cast(dtype);
                 self.network.nodes.push(Node {
                     name,
-                    origin: Origin { node: of, op: op.op().to_string() },
+                    origin: Origin { node: of, op: op.op().to_string(), number: 0 },
                     op: Operation::Bound(op),
                     inputs: vec![id],
                     outputs: vec![other],

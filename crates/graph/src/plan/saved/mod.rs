@@ -155,7 +155,8 @@ impl Plan {
 
     /// As [`load`](Self::load), but where the weights do not fit this machine or its number of threads, the network is planned
     /// again, with the same [`Layouts`](super::Layouts), from the plain weights in the file. The file must have been opened with
-    /// [`PackedFile::read_or_repack`] or [`PackedFile::map_or_repack`].
+    /// [`PackedFile::read_or_repack`] or [`PackedFile::map_or_repack`]. A plan of [`Profiles::Estimated`] is estimated again, unless
+    /// `profiles` is [`Profiles::Measured`].
     ///
     /// # Errors
     /// As [`load`](Self::load); `PackMismatch` if the file keeps no plain weights.
@@ -186,9 +187,13 @@ impl Plan {
         precision::again(&mut network, &targets_of(stored.layouts), &stop)?;
         let output_types = stored.output_types(&network)?;
         let options = PlanOptions { limits: stored.limits, stop, ..PlanOptions::new(stored.layouts) };
-        let options = options.profiles(profiles.clone());
+        // What was not to be measured is not now either, unless the caller asks for it.
+        let is_asked = *profiles == Profiles::Measured;
+        let profiles =
+            if stored.limits.estimated && !is_asked { Profiles::Estimated } else { profiles.clone() };
+        let options = options.profiles(profiles);
         let plan = planned(&network, &options, stored.passes).map_err(inconsistent)?;
-        let recipe = Recipe { limits: stored.limits, ..plan.recipe };
+        let recipe = Recipe { limits: options.limits, ..plan.recipe };
         Ok(Plan { input_types: stored.input_types, output_types, recipe, ..plan })
     }
 

@@ -430,7 +430,7 @@ impl Stored {
             if outputs.is_empty() || outputs.len() != s.makes.len() {
                 return Err(damaged(format!("{} results of node `{}`", outputs.len(), s.name)));
             }
-            let own = || Origin { node: s.name.clone(), op: op.told().to_string() };
+            let own = || Origin { node: s.name.clone(), op: op.told().to_string(), number: 0 };
             let origin = s.origin.clone().unwrap_or_else(own);
             Ok(Node { name: s.name.clone(), origin, op, inputs, outputs })
         };

@@ -16,11 +16,15 @@ def _refused(op: str, name: str, x: Any, rule: str, remedy: str) -> Exception:
     return error(InvalidArgument, text, remedy, op=op)
 
 
-def _is_count(x: Any) -> bool:
+def _is_integer(x: Any) -> bool:
     try:
-        return not isinstance(x, bool) and 0 <= index(x) <= sys.maxsize
+        return not isinstance(x, bool) and isinstance(index(x), int)
     except TypeError:
         return False
+
+
+def _is_count(x: Any) -> bool:
+    return _is_integer(x) and 0 <= index(x) <= sys.maxsize
 
 
 def check_module(model: Any, op: str | None = None) -> None:
@@ -45,8 +49,9 @@ def checked_options(op: str, **options: Any) -> dict[str, Any]:
     if not isinstance(options["exact"], bool):
         raise _refused(op, "exact", options["exact"], "it is True or False", "pass one of them")
     threads = options["threads"]
-    if threads is not None and not _is_count(threads):
+    if threads is not None and not _is_integer(threads):
         raise _refused(op, "threads", threads, "it is a number of threads", "pass such a number, or None for the process's")
+    # Which numbers of threads there are is said there.
     check_options(options["layouts"], threads, options["profiles"], options["precision"])
     return options
 
