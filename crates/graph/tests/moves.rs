@@ -154,23 +154,27 @@ fn padding_is_an_integer_only_where_that_changes_nothing() {
         (f64::NAN, 120, false),
         (f64::NEG_INFINITY, 0, false),
     ] {
-        for is_rounded in [false, true] {
+        // Who reads the padded tensor: a function, `quantize` with the same scale, or both.
+        for (is_rounded, is_used) in [(false, true), (true, false), (true, true)] {
             let mut n = Net::new();
             let image = n.graph.input("image", &dims.map(Into::into)).unwrap();
             let x_rounded = n.rounded(image, 0.01, zero, "u8");
             let params: [(&str, Param); 2] =
                 [("padding", vec![1i64, 1, 1, 1].into()), ("value", value.into())];
             let padded = n.op("pad", &[("x", x_rounded)], &params);
-            let y = match is_rounded {
-                true => n.rounded(padded, 0.01, zero, "u8"),
-                false => n.op("tanh", &[("x", padded)], &[]),
-            };
-            n.graph.output("y", y).unwrap();
+            if is_rounded {
+                let y = n.rounded(padded, 0.01, zero, "u8");
+                n.graph.output("rounded", y).unwrap();
+            }
+            if is_used {
+                let y = n.op("tanh", &[("x", padded)], &[]);
+                n.graph.output("used", y).unwrap();
+            }
             let want = bits(&as_written(&n.graph), &x);
             for layouts in Layouts::FIXED {
                 let plan = n.graph.plan(&PlanOptions::new(layouts)).unwrap();
-                let what = format!("{value} {zero} {is_rounded} {layouts:?}: {plan}");
-                let dtype = if is_whole || is_rounded { DType::U8 } else { DType::F32 };
+                let what = format!("{value} {zero} {is_rounded} {is_used} {layouts:?}: {plan}");
+                let dtype = if is_whole || !is_used { DType::U8 } else { DType::F32 };
                 assert_eq!(dtypes(&plan, "pad"), [dtype], "{what}");
                 assert_eq!(bits(&plan, &x), want, "{what}");
             }

@@ -120,6 +120,9 @@ impl<E: Float> WindowFold for MeanInF64<E> {
     }
 }
 
+/// A small number plus this one is rounded to a whole number, ties to even, whose low bits are the last ones of the sum.
+const ROUNDER: f64 = 6_755_399_441_055_744.0;
+
 /// The mean of quantised numbers, quantised: sums are exact, the mean is rounded once, ties to even. Elements are the bits of u8 or s8.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QuantizedMean {
@@ -129,8 +132,9 @@ pub(crate) struct QuantizedMean {
     x_zero_point: i32,
     x_scale: f64,
     dst_scale: f64,
-    dst_zero_point: f64,
-    /// The integers of the result's dtype.
+    /// The bits of the result's zero point.
+    dst_zero_point: u8,
+    /// The distances from it that the result's integers have.
     low: f64,
     high: f64,
 }
@@ -145,9 +149,9 @@ impl QuantizedMean {
             x_zero_point: x.2 + to_unsigned,
             x_scale: x.1.into(),
             dst_scale: dst.1.into(),
-            dst_zero_point: dst.2.into(),
-            low: (*range(dst.0).start()).into(),
-            high: (*range(dst.0).end()).into(),
+            dst_zero_point: dst.2 as u8,
+            low: (range(dst.0).start() - dst.2).into(),
+            high: (range(dst.0).end() - dst.2).into(),
         }
     }
 
@@ -161,8 +165,11 @@ impl QuantizedMean {
     #[inline(always)]
     fn byte(self, sum: f64, count: f64) -> u8 {
         // Both products are exact for fewer than 2^21 elements: ties are ties.
-        let mean = (sum * self.x_scale / (count * self.dst_scale)).round_ties_even() + self.dst_zero_point;
-        mean.clamp(self.low, self.high) as i32 as u8
+        let mean = sum * self.x_scale / (count * self.dst_scale);
+        // Each comparison and selection is one instruction, and so is the conversion.
+        let mean = if mean > self.low { mean } else { self.low };
+        let mean = if mean < self.high { mean } else { self.high };
+        ((mean + ROUNDER).to_bits() as u8).wrapping_add(self.dst_zero_point)
     }
 }
 
