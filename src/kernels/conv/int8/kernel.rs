@@ -3,6 +3,7 @@
 use super::plan::{BLOCK, PAIR, QUAD, Shifts};
 use super::sink::Sink;
 use crate::simd::bytes::{self, ByteLoop, ByteVector};
+use crate::simd::prefetch;
 
 /// Four quads are a pixel's bytes in a plane.
 const QUADS: usize = BLOCK / QUAD;
@@ -28,6 +29,8 @@ pub(super) struct Row<'a> {
     pub kernel: usize,
     /// The unit's weights, in vectors.
     pub weights: &'a [[u8; 64]],
+    /// How many **bytes** behind them those lie that this thread reads next, and that are fetched with the first pixels. 0: nowhere.
+    pub ahead: usize,
     /// What the sums begin with, a list of 16 for each block.
     pub start: &'a [[i32; BLOCK]],
 }
@@ -100,8 +103,9 @@ impl<const O: usize> Shared<'_, '_, '_, O> {
     /// `D` is the distance of pixels, if it is known when this is compiled, else 0.
     #[inline(always)]
     fn sums<V: ByteVector, const P: usize, const D: usize>(&mut self, proof: V::Proof, x: usize) {
-        let Row { src, pixel, taps, kernel, weights, start, .. } = self.row;
+        let Row { src, pixel, taps, kernel, weights, ahead, start } = self.row;
         let pixel = if D == 0 { pixel } else { D };
+        let ahead = if x == 0 { ahead } else { 0 };
         let mut sums: [[V; O]; P] = [std::array::from_fn(|o| V::load(proof, &start[o])); P];
         let mut before = 0;
         for run in self.runs {
@@ -111,6 +115,9 @@ impl<const O: usize> Shared<'_, '_, '_, O> {
                 let w = &weights[(before * kernel + tap * quads) * O..][..quads * O];
                 if quads == QUADS {
                     let (from, w) = (&from[..(P - 1) * pixel + BLOCK], w.as_chunks::<O>().0);
+                    if ahead != 0 {
+                        prefetch(w, ahead);
+                    }
                     for q in 0..QUADS {
                         let w: [V; O] = std::array::from_fn(|o| V::bytes(proof, &w[q][o]));
                         for_each_below!(p < P => {
@@ -153,32 +160,44 @@ fn add<V: ByteVector, const O: usize>(proof: V::Proof, sums: &mut [V; O], quad: 
     }
 }
 
-/// Adds up a row of a block whose lanes each read their own channel. Taps of the kernel's rows are those of `taps` that begin one.
-pub(super) fn own(row: Row<'_>, shifts: Shifts, sink: &mut Sink<'_>) {
-    let vectors = shifts.begins()[QUAD];
-    bytes::dispatch(Own { row, shifts, vectors, sink });
+/// Adds up rows of a block whose lanes each read their own channel; each row has a sink. `row` is the first, and the source of the next
+/// begins `step` **bytes** further on. Taps of the kernel's rows are those of `taps` that begin one.
+pub(super) fn own(row: Row<'_>, step: usize, shifts: Shifts, sinks: &mut [Sink<'_>]) {
+    bytes::dispatch(Own { row, step, shifts, sinks });
 }
 
 struct Own<'a, 's, 'k> {
     row: Row<'a>,
+    step: usize,
     shifts: Shifts,
-    /// Of weights, of a row of taps.
-    vectors: usize,
-    sink: &'s mut Sink<'k>,
+    sinks: &'s mut [Sink<'k>],
 }
 
 impl ByteLoop for Own<'_, '_, '_> {
     #[inline(always)]
     fn run<V: ByteVector>(self, proof: V::Proof) {
-        let width = self.sink.len();
-        match self.shifts {
-            Shifts { width: 3, step: 1 } => run_few::<V, _>(Unrolled::<3, 1>(self), proof, width),
-            Shifts { width: 3, step: 2 } => run_few::<V, _>(Unrolled::<3, 2>(self), proof, width),
-            Shifts { width: 5, step: 1 } => run_few::<V, _>(Unrolled::<5, 1>(self), proof, width),
-            Shifts { width: 5, step: 2 } => run_few::<V, _>(Unrolled::<5, 2>(self), proof, width),
-            _ => run_few::<V, _>(self, proof, width),
+        let Own { row, step, shifts, sinks } = self;
+        let vectors = shifts.begins()[QUAD];
+        for (y, sink) in sinks.iter_mut().enumerate() {
+            let width = sink.len();
+            let one = OwnRow { row: Row { src: &row.src[y * step..], ..row }, shifts, vectors, sink };
+            match shifts {
+                Shifts { width: 3, step: 1 } => run_few::<V, _>(Unrolled::<3, 1>(one), proof, width),
+                Shifts { width: 3, step: 2 } => run_few::<V, _>(Unrolled::<3, 2>(one), proof, width),
+                Shifts { width: 5, step: 1 } => run_few::<V, _>(Unrolled::<5, 1>(one), proof, width),
+                Shifts { width: 5, step: 2 } => run_few::<V, _>(Unrolled::<5, 2>(one), proof, width),
+                _ => run_few::<V, _>(one, proof, width),
+            }
         }
     }
+}
+
+struct OwnRow<'a, 's, 'k> {
+    row: Row<'a>,
+    shifts: Shifts,
+    /// Of weights, of a row of taps.
+    vectors: usize,
+    sink: &'s mut Sink<'k>,
 }
 
 /// A row in tiles of few sizes: each is code for each kernel.
@@ -191,7 +210,7 @@ fn run_few<V: ByteVector, T: Tile>(tile: T, proof: V::Proof, width: usize) {
     }
 }
 
-impl Tile for Own<'_, '_, '_> {
+impl Tile for OwnRow<'_, '_, '_> {
     #[inline(always)]
     fn tile<V: ByteVector, const P: usize>(&mut self, proof: V::Proof, x: usize) {
         let Row { src, pixel, taps, weights, start, .. } = self.row;
@@ -218,7 +237,7 @@ fn four_pixels(from: &[u8], k: usize) -> &[u8; QUAD * BLOCK] {
 }
 
 /// The same for kernels of `K` taps along W whose outputs are `S` pixels apart: outputs share the vectors of the source.
-struct Unrolled<'a, 's, 'k, const K: usize, const S: usize>(Own<'a, 's, 'k>);
+struct Unrolled<'a, 's, 'k, const K: usize, const S: usize>(OwnRow<'a, 's, 'k>);
 
 impl<const K: usize, const S: usize> Unrolled<'_, '_, '_, K, S> {
     const SHIFTS: Shifts = Shifts { width: K, step: S };

@@ -19,12 +19,14 @@ mod window;
 
 pub(crate) use self::implementation::Int8;
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use self::kernel::{Row, Run};
 use self::plan::{BLOCK, Form, Int8Plan, QUAD, ROW, Unit};
 use self::rows::{Block, Place, Rows};
-use self::window::{Position, Window};
+use self::sink::{AllSteps, Sink};
+use self::window::{Pixels, Position, Window};
 use crate::buffer::Buffer;
 use crate::error::{Error, Result};
 use crate::kernels::conv::implementation::ConvOperands;
@@ -44,13 +46,14 @@ impl Int8Plan {
         let (weights, sums) = operands.weights.split_at(self.weight_bytes);
         let sums: &[i32] = bytemuck::cast_slice(sums);
         let mut start = try_filled(self.g.op, self.blocks(), [0i32; BLOCK])?;
-        let blocks =
-            try_collect(self.g.op, (0..self.blocks()).map(|b| Block::new(self, b, &operands.finish)))?;
-        let out = Out::new(dst);
+        let steps = AllSteps::of(self.g.op, &operands.finish, self.g.o)?;
+        let block = |b: usize| Block::new(self, b, &operands.finish, steps.as_ref());
+        let blocks = try_collect(self.g.op, (0..self.blocks()).map(block))?;
+        let (out, threads) = (Out::new(dst), current_threads());
         let failed = OnceLock::new();
         for phase in self.phases() {
             self.begin(&phase, operands.finish.bias.unwrap_or_default(), sums, start.as_flattened_mut());
-            Operation { plan: self, operands, weights, start: &start, blocks: &blocks }
+            Operation { plan: self, operands, weights, start: &start, blocks: &blocks, threads }
                 .phase(&phase, out, &failed);
         }
         failed.into_inner().map_or(Ok(()), Err)
@@ -85,6 +88,8 @@ struct Operation<'a> {
     start: &'a [[i32; BLOCK]],
     /// What becomes of the sums of each block.
     blocks: &'a [Block<'a>],
+    /// Of the team.
+    threads: usize,
 }
 
 impl Operation<'_> {
@@ -104,9 +109,11 @@ impl Operation<'_> {
         let (one, two) = (window.bytes(planes, 1, width), window.bytes(planes, 2, width));
         let rows = if window.in_place { height } else { 1 + room.saturating_sub(one) / (two - one).max(1) };
         let others = plan.dst.n * depth * widths * units;
-        let wanted = (TASKS_PER_THREAD * current_threads()).div_ceil(others.max(1));
+        let wanted = (TASKS_PER_THREAD * self.threads).div_ceil(others.max(1));
         let rows = rows.min(height.div_ceil(wanted)).clamp(1, height);
         let heights = height.div_ceil(rows);
+        let most = [rows, width];
+        let prepared = Reading::new(plan, phase, &plan.units[0], &window, most);
         parallel_in_turns(plan.dst.n * depth * heights * widths * units, |task| {
             let (rest, unit) = (task / units, task % units);
             let (rest, w) = (rest / widths, rest % widths * width);
@@ -117,7 +124,15 @@ impl Operation<'_> {
                 rows: rows.min(height - h),
                 width: width.min(all_width - w),
             };
-            if let Err(e) = self.tile(phase, &plan.units[unit], &window, position, out) {
+            let (form, size) = (&plan.units[unit].form, [position.rows, position.width]);
+            let other;
+            let reading = if size == most && *form == plan.units[0].form {
+                &prepared
+            } else {
+                other = Reading::new(plan, phase, &plan.units[unit], &window, size);
+                &other
+            };
+            if let Err(e) = self.tile(phase, unit, reading, &window, position, out) {
                 let _ = failed.set(e);
             }
         });
@@ -126,15 +141,18 @@ impl Operation<'_> {
     fn tile(
         &self,
         phase: &Phase,
-        unit: &Unit,
+        unit: usize,
+        reading: &Reading,
         window: &Window,
         position: Position,
         out: Out<'_, u8>,
     ) -> Result<()> {
         let plan = self.plan;
+        // The same thread has the unit that comes so many units later.
+        let next = plan.units.get(unit + self.threads);
+        let unit = &plan.units[unit];
         let Position { n, first, rows, width } = position;
-        let planes = planes(unit);
-        let pixels = window.pixels(plan, phase, planes.len(), rows, width);
+        let (planes, Reading { pixels, runs }) = (planes(unit), reading);
         let copy;
         // A phase without taps reads nothing.
         let src = if pixels.taps.is_empty() {
@@ -148,60 +166,89 @@ impl Operation<'_> {
             }
             let mut filled = Buffer::for_result(bytes)?;
             let to = filled.as_bytes_mut();
-            window.fill(plan, self.operands.src.bytes, &position, planes.start, &pixels, to);
+            window.fill(plan, self.operands.src.bytes, &position, planes.start, pixels, to);
             copy = filled;
             copy.as_bytes()
-        };
-        let first_plane = if window.in_place { 0 } else { planes.start };
-        let runs: Vec<Run> = match &unit.form {
-            Form::Shared(quads) => planes
-                .clone()
-                .map(|plane| {
-                    let of_plane = plane * BLOCK / QUAD;
-                    Run {
-                        at: (plane - first_plane) * pixels.plane,
-                        first: quads.start.saturating_sub(of_plane),
-                        end: (quads.end - of_plane).min(BLOCK / QUAD),
-                    }
-                })
-                .collect(),
-            Form::Own => Vec::new(),
         };
         let weights = self.weights[unit.weights..].as_chunks::<{ BLOCK * QUAD }>().0;
         let blocks = unit.block..unit.block + unit.count;
         let shifts = plan.shifts();
         let mut writer =
             Rows::new(plan, &self.blocks[blocks.clone()], self.operands.residual.map(|r| r.bytes));
+        let row_at = |y: usize| Row {
+            src: if src.is_empty() { src } else { &src[y * pixels.row..] },
+            pixel: pixels.pixel,
+            taps: &pixels.taps,
+            kernel: plan.taps(),
+            weights,
+            // Once is enough.
+            ahead: next.filter(|_| y == 0).map_or(0, |next| next.weights - unit.weights),
+            start: &self.start[blocks.clone()],
+        };
+        let place_at = |y: usize| Place {
+            row: RowIndex {
+                n,
+                block: unit.block,
+                d: phase.axes[0].output(first[0]),
+                h: phase.axes[1].output(first[1] + y),
+            },
+            first: phase.axes[2].output(first[2]),
+            step: phase.axes[2].out_step,
+        };
+        if unit.form == Form::Own {
+            let own = |sinks: &mut [Sink<'_>]| kernel::own(row_at(0), pixels.row, shifts, sinks);
+            if writer.write_at_once((0..rows).map(place_at), width, out, own) {
+                return Ok(());
+            }
+        }
         for y in 0..rows {
-            let row = Row {
-                src: if src.is_empty() { src } else { &src[y * pixels.row..] },
-                pixel: pixels.pixel,
-                taps: &pixels.taps,
-                kernel: plan.taps(),
-                weights,
-                start: &self.start[blocks.clone()],
-            };
-            let place = Place {
-                row: RowIndex {
-                    n,
-                    block: unit.block,
-                    d: phase.axes[0].output(first[0]),
-                    h: phase.axes[1].output(first[1] + y),
-                },
-                first: phase.axes[2].output(first[2]),
-                step: phase.axes[2].out_step,
-            };
-            writer.write(place, width, out, |sinks| match &unit.form {
-                Form::Shared(_) => kernel::shared(row, &runs, sinks),
-                Form::Own => kernel::own(row, shifts, &mut sinks[0]),
+            let row = row_at(y);
+            writer.write(place_at(y), width, out, |sinks| match &unit.form {
+                Form::Shared(_) => kernel::shared(row, runs, sinks),
+                Form::Own => kernel::own(row, pixels.row, shifts, sinks),
             });
         }
         Ok(())
     }
 }
 
+/// How a unit reads the source of a tile.
+struct Reading {
+    pixels: Pixels,
+    /// Of [`Form::Shared`].
+    runs: Vec<Run>,
+}
+
+impl Reading {
+    /// Of a tile of so many rows and so wide.
+    fn new(
+        plan: &Int8Plan,
+        phase: &Phase,
+        unit: &Unit,
+        window: &Window,
+        [rows, width]: [usize; 2],
+    ) -> Reading {
+        let planes = planes(unit);
+        let pixels = window.pixels(plan, phase, planes.len(), rows, width);
+        let first = if window.in_place { 0 } else { planes.start };
+        let run = |plane: usize, quads: &Range<usize>| {
+            let of_plane = plane * BLOCK / QUAD;
+            Run {
+                at: (plane - first) * pixels.plane,
+                first: quads.start.saturating_sub(of_plane),
+                end: (quads.end - of_plane).min(BLOCK / QUAD),
+            }
+        };
+        let runs = match &unit.form {
+            Form::Shared(quads) => planes.map(|plane| run(plane, quads)).collect(),
+            Form::Own => Vec::new(),
+        };
+        Reading { pixels, runs }
+    }
+}
+
 /// The planes of 16 source channels that a unit reads.
-fn planes(unit: &Unit) -> std::ops::Range<usize> {
+fn planes(unit: &Unit) -> Range<usize> {
     match &unit.form {
         Form::Shared(quads) => quads.start * QUAD / BLOCK..(quads.end * QUAD).div_ceil(BLOCK),
         Form::Own => unit.block..unit.block + 1,

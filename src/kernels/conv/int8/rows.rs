@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::plan::{BLOCK, Int8Plan, PAIR, ROW};
-use super::sink::{Finished, Sink, Steps, To, steps};
+use super::sink::{AllSteps, Finished, Sink, Steps, To};
 use crate::dtype::{DType, Element};
 use crate::elementwise;
 use crate::kernels::bytes::{ByteRange, number};
@@ -55,15 +55,14 @@ pub(super) struct Block<'a> {
     finish: Finish<'a>,
     channels: Range<usize>,
     /// What happens to them in registers. Nothing: the post-ops run on rows in memory.
-    steps: Option<Steps>,
+    steps: Option<Steps<'a>>,
 }
 
 impl<'a> Block<'a> {
-    pub fn new(plan: &Int8Plan, block: usize, finish: &Finish<'a>) -> Block<'a> {
+    pub fn new(plan: &Int8Plan, block: usize, finish: &Finish<'a>, steps: Option<&'a AllSteps>) -> Block<'a> {
         let finish = Finish { bias: None, ..*finish };
-        let channels = plan.channels_of(block);
-        let steps = steps(&finish, channels.clone()).filter(|_| plan.types.dst != DType::S32);
-        Block { finish, channels, steps }
+        let steps = steps.filter(|_| plan.types.dst != DType::S32).map(|all| all.of_block(block));
+        Block { finish, channels: plan.channels_of(block), steps }
     }
 }
 
@@ -120,10 +119,10 @@ impl<'a> Rows<'a> {
             return self.write_rows(places, pixels, out, fill);
         };
         match self.blocks {
-            [Block { steps: Some(a), .. }] => fill(&mut [self.in_place(a, range, first, pixels, out)]),
+            [Block { steps: Some(a), .. }] => fill(&mut [self.in_place(*a, range, first, pixels, out)]),
             [Block { steps: Some(a), .. }, Block { steps: Some(b), .. }] => fill(&mut [
-                self.in_place(a, range, first, pixels, out),
-                self.in_place(b, range, second, pixels, out),
+                self.in_place(*a, range, first, pixels, out),
+                self.in_place(*b, range, second, pixels, out),
             ]),
             _ => return self.write_rows(places, pixels, out, fill),
         }
@@ -133,10 +132,36 @@ impl<'a> Rows<'a> {
         }
     }
 
+    /// As [`Rows::write`] for all these rows of one block at once, if they are written where they belong, and only then. Returns
+    /// whether they were.
+    pub fn write_at_once(
+        &self,
+        places: impl Iterator<Item = Place> + Clone,
+        pixels: usize,
+        out: Out<'_, u8>,
+        fill: impl FnOnce(&mut [Sink<'_>]),
+    ) -> bool {
+        let ([block @ Block { steps: Some(steps), .. }], Some(range)) = (self.blocks, self.quantize) else {
+            return false;
+        };
+        let starts = || places.clone().map_while(|place| together(self.view, place));
+        let mut sinks: Vec<_> = starts().map(|at| self.in_place(*steps, range, at, pixels, out)).collect();
+        if sinks.len() < places.clone().count() {
+            return false;
+        }
+        fill(&mut sinks);
+        drop(sinks);
+        starts().for_each(|at| {
+            // SAFETY: as in `in_place`; the sinks have ended.
+            block.clear_tail(unsafe { out.pixels(at, pixels * BLOCK) }.as_chunks_mut().0);
+        });
+        true
+    }
+
     /// Bytes that are written where they belong, from `at` on.
     fn in_place<'s>(
         &self,
-        steps: &'s Steps,
+        steps: Steps<'s>,
         range: ByteRange,
         at: usize,
         pixels: usize,
@@ -165,7 +190,7 @@ impl<'a> Rows<'a> {
         for ((sink, added), (block, place)) in sinks.iter_mut().zip(added).zip(of_blocks.clone()) {
             let (Some(steps), Sink::Sums(row)) = (&block.steps, &mut *sink) else { continue };
             let residual = residual.map_or(&[][..], |bytes| read(view, bytes, place, &mut added[..pixels]));
-            let (row, finished) = (std::mem::take(row), Finished { steps, residual });
+            let (row, finished) = (std::mem::take(row), Finished { steps: *steps, residual });
             let to = match quantize {
                 None => To::Numbers(bytemuck::cast_slice_mut(row)),
                 Some(range) => To::Bytes(*range, &mut bytemuck::cast_slice_mut(row)[..pixels]),

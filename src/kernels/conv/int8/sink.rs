@@ -4,8 +4,10 @@ use std::ops::Range;
 
 use super::plan::BLOCK;
 use crate::dtype::DType;
+use crate::error::Result;
 use crate::kernels::bytes::ByteRange;
 use crate::kernels::conv::epilogue::Finish;
+use crate::memory;
 use crate::post_ops::PostOp;
 use crate::simd::bytes::ByteVector;
 
@@ -25,54 +27,86 @@ pub(super) enum Step {
     },
 }
 
-/// Post-ops, one after the other.
-pub(super) struct Steps {
-    list: Vec<Step>,
+/// The post-ops of a block, one after the other.
+#[derive(Clone, Copy)]
+pub(super) struct Steps<'a> {
+    list: &'a [Step],
     /// Whether every number is below 2^31 in magnitude, whatever the sums are.
     are_small: bool,
 }
 
-impl Steps {
-    fn new(list: Vec<Step>) -> Steps {
-        let largest = |numbers: &[f32]| {
-            let magnitude = |x: f32| if x.is_nan() { f64::INFINITY } else { x.abs().into() };
-            numbers.iter().fold(0.0, |most, &x| f64::max(most, magnitude(x)))
-        };
-        let after = |most: f64, step: &Step| match step {
-            Step::Mul(by) => most * largest(by),
-            Step::Add(more) => most + largest(more),
-            Step::Round(_) => 255.0,
-            Step::Residual { scale, .. } => most + 255.0 * largest(&[*scale]),
-        };
-        // No number on the way may be infinite either.
-        let most = list.iter().try_fold(2f64.powi(31), |most, step| {
-            let most = after(most, step);
-            (most < 2f64.powi(60)).then_some(most)
-        });
-        Steps { are_small: most.is_some_and(|most| most < 2f64.powi(30)), list }
+/// The post-ops of all blocks, but for the last `quantize`.
+pub(super) struct AllSteps {
+    /// Those of the first block, then those of the next.
+    list: Vec<Step>,
+    /// How many a block has.
+    each: usize,
+    are_small: bool,
+}
+
+impl AllSteps {
+    /// Of a convolution with so many output channels. Nothing if one of them is for rows in memory only.
+    pub fn of(op: &'static str, finish: &Finish<'_>, outputs: usize) -> Result<Option<AllSteps>> {
+        let mut channel = finish.channel.iter();
+        let ops = finish.post_ops.iter().filter(|post_op| !matches!(post_op, PostOp::Quantize { .. }));
+        let mut numbers =
+            |of: &PostOp| of.takes_channel().then(|| channel.next()).flatten().map_or(&[][..], |n| n);
+        let ops: Vec<(PostOp, &[f32])> = ops.map(|post_op| (*post_op, numbers(post_op))).collect();
+        let blocks = outputs.div_ceil(BLOCK);
+        let mut list = memory::try_with_capacity(op, blocks * ops.len())?;
+        for block in 0..blocks {
+            let channels = block * BLOCK..(block * BLOCK + BLOCK).min(outputs);
+            for (post_op, numbers) in &ops {
+                let Some(step) = Step::of(*post_op, numbers, channels.clone()) else { return Ok(None) };
+                list.push(step);
+            }
+        }
+        Ok(Some(AllSteps { list, each: ops.len(), are_small: are_small(&ops) }))
+    }
+
+    pub fn of_block(&self, block: usize) -> Steps<'_> {
+        Steps { list: &self.list[block * self.each..][..self.each], are_small: self.are_small }
     }
 }
 
-/// The post-ops of a block, but for the last `quantize`; nothing if one of them is for rows in memory only.
-pub(super) fn steps(finish: &Finish<'_>, channels: Range<usize>) -> Option<Steps> {
-    let mut numbers = finish.channel.iter();
-    let mut block = || {
-        let mut block = [0.0; BLOCK];
-        block[..channels.len()].copy_from_slice(&numbers.next()?[channels.clone()]);
-        Some(block)
-    };
-    let ops = finish.post_ops.iter().filter(|op| !matches!(op, PostOp::Quantize { .. }));
-    ops.map(|op| match *op {
-        PostOp::MulChannel => block().map(Step::Mul),
-        PostOp::AddChannel => block().map(Step::Add),
-        PostOp::Round { dtype, zero_point } => Some(Step::Round(ByteRange::new(dtype, zero_point))),
-        PostOp::QuantizedResidual { dtype, scale, zero_point } => {
-            Some(Step::Residual { is_signed: dtype == DType::S8, scale, zero_point })
+impl Step {
+    /// Of these channels; nothing if the post-op is for rows in memory only. `numbers` are those of all channels.
+    fn of(op: PostOp, numbers: &[f32], channels: Range<usize>) -> Option<Step> {
+        let block = || {
+            let mut block = [0.0; BLOCK];
+            block[..channels.len()].copy_from_slice(&numbers[channels.clone()]);
+            block
+        };
+        match op {
+            PostOp::MulChannel => Some(Step::Mul(block())),
+            PostOp::AddChannel => Some(Step::Add(block())),
+            PostOp::Round { dtype, zero_point } => Some(Step::Round(ByteRange::new(dtype, zero_point))),
+            PostOp::QuantizedResidual { dtype, scale, zero_point } => {
+                Some(Step::Residual { is_signed: dtype == DType::S8, scale, zero_point })
+            }
+            _ => None,
         }
-        _ => None,
-    })
-    .collect::<Option<_>>()
-    .map(Steps::new)
+    }
+}
+
+/// Whether every number that these post-ops make is below 2^31 in magnitude, whatever the sums are.
+fn are_small(ops: &[(PostOp, &[f32])]) -> bool {
+    let magnitude = |x: f32| if x.is_nan() { f32::INFINITY } else { x.abs() };
+    let largest =
+        |numbers: &[f32]| f64::from(numbers.iter().fold(0.0, |most, &x| f32::max(most, magnitude(x))));
+    let after = |most: f64, (op, numbers): &(PostOp, &[f32])| match op {
+        PostOp::MulChannel => most * largest(numbers),
+        PostOp::AddChannel => most + largest(numbers),
+        PostOp::Round { .. } => 255.0,
+        PostOp::QuantizedResidual { scale, .. } => most + 255.0 * largest(&[*scale]),
+        _ => f64::INFINITY,
+    };
+    // No number on the way may be infinite either.
+    let most = ops.iter().try_fold(2f64.powi(31), |most, op| {
+        let most = after(most, op);
+        (most < 2f64.powi(60)).then_some(most)
+    });
+    most.is_some_and(|most| most < 2f64.powi(30))
 }
 
 /// Where the pixels of a row go, in one block.
@@ -86,7 +120,7 @@ pub(super) enum Sink<'a> {
 /// The post-ops of a block, and the row of the residual that they add.
 #[derive(Clone, Copy)]
 pub(super) struct Finished<'a> {
-    pub steps: &'a Steps,
+    pub steps: Steps<'a>,
     pub residual: &'a [[u8; BLOCK]],
 }
 
@@ -167,7 +201,7 @@ impl Finished<'_> {
         for_each_below!(p < P => {
             all[p] = sums[p][o].to_f32();
         });
-        for step in &self.steps.list {
+        for step in self.steps.list {
             match step {
                 Step::Mul(by) => {
                     let by = V::numbers(proof, by);

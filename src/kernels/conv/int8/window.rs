@@ -1,7 +1,5 @@
 //! The part of the source that a tile reads: in place, or as a copy with the padding around it.
 
-use std::ops::Range;
-
 use super::plan::{BLOCK, Int8Plan, QUAD};
 use crate::kernels::conv::phases::{Phase, cube};
 use crate::kernels::lanes::{Lanes, RowIndex};
@@ -125,38 +123,41 @@ impl Window {
         let lanes = self.lanes;
         let (rows, rest) = to.split_at_mut(planes * depth * height * columns * lanes);
         rest.fill(padding);
-        for (i, row) in rows.chunks_exact_mut(columns * lanes).enumerate() {
-            let (plane, z, y) = (i / (depth * height), i / height % depth, i % height);
-            let (Some(d), Some(h), true) = (inside(0, z), inside(1, y), first < end) else {
-                row.fill(padding);
-                continue;
-            };
-            row[..first * lanes].fill(padding);
-            row[end * lanes..].fill(padding);
-            let channels = (first_plane + plane) * BLOCK..((first_plane + plane + 1) * BLOCK).min(plan.g.c);
-            let x = (start(2) + first as isize) as usize;
-            let inner = &mut row[first * lanes..end * lanes];
-            let at = RowIndex { n: position.n, block: 0, d, h };
-            match lanes {
-                QUAD => copy_row::<QUAD>(&plan.src, src, at, x, channels, inner),
-                _ => copy_row::<BLOCK>(&plan.src, src, at, x, channels, inner),
-            }
-            if flip != 0 {
-                inner.iter_mut().for_each(|byte| *byte ^= flip);
+        let x = (start(2) + first as isize).max(0) as usize;
+        let mut rows = rows.chunks_exact_mut(columns * lanes);
+        for plane in first_plane..first_plane + planes {
+            for z in 0..depth {
+                let d = inside(0, z).filter(|_| first < end);
+                for (y, row) in rows.by_ref().take(height).enumerate() {
+                    let (Some(d), Some(h)) = (d, inside(1, y)) else {
+                        row.fill(padding);
+                        continue;
+                    };
+                    row[..first * lanes].fill(padding);
+                    row[end * lanes..].fill(padding);
+                    let inner = &mut row[first * lanes..end * lanes];
+                    let at = RowIndex { n: position.n, block: plane, d, h };
+                    match lanes {
+                        BLOCK if plan.src.lanes == BLOCK => {
+                            let at = plan.src.offset(at) + x * BLOCK;
+                            inner.copy_from_slice(&src[at..at + inner.len()]);
+                        }
+                        BLOCK => copy_row::<BLOCK>(&plan.src, plan.g.c, src, at, x, inner),
+                        _ => copy_row::<QUAD>(&plan.src, plan.g.c, src, at, x, inner),
+                    }
+                    if flip != 0 {
+                        inner.iter_mut().for_each(|byte| *byte ^= flip);
+                    }
+                }
             }
         }
     }
 }
 
-/// Copies some channels of neighbouring pixels, `L` bytes a pixel. What follows the channels is unspecified.
-fn copy_row<const L: usize>(
-    from: &Lanes,
-    src: &[u8],
-    row: RowIndex,
-    x: usize,
-    channels: Range<usize>,
-    to: &mut [u8],
-) {
+/// Copies the channels of a plane of 16 of neighbouring pixels, `L` bytes a pixel, from a tensor of `c` channels; the row names the plane
+/// as its block. What follows the channels is unspecified.
+fn copy_row<const L: usize>(from: &Lanes, c: usize, src: &[u8], row: RowIndex, x: usize, to: &mut [u8]) {
+    let channels = row.block * BLOCK..((row.block + 1) * BLOCK).min(c);
     let pixels = to.as_chunks_mut::<L>().0;
     if from.lanes == 1 && L == QUAD {
         let last = channels.end - 1;
