@@ -3,7 +3,7 @@
 use rten_onnx::onnx::DataType;
 use serde_json::Value;
 
-use crate::support::{command, data, done, model, run, text, unary, write_i64s, write_npy};
+use crate::support::{data, model, run, text, unary, write_i64s, write_npy};
 
 #[test]
 fn a_packed_plan_runs_like_the_model() {
@@ -185,6 +185,8 @@ fn a_plan_for_another_number_of_threads_is_refused_or_planned_again() {
 #[cfg(feature = "onednn")]
 #[test]
 fn a_plan_that_was_estimated_is_estimated_again() {
+    use crate::support::{command, done};
+
     let folder = tempfile::tempdir().unwrap();
     let (model, kept) = (data("resnet.onnx"), folder.path().join("profiles"));
     let mut measured = Vec::new();

@@ -93,6 +93,11 @@ def test_functions_of_numpy_are_told_the_way_out():
     assert "`blocktensor.ops.exp`" in refused(lambda: np.exp(T)).remedy
     assert "`blocktensor.ops.add(left, right)`" in refused(lambda: np.add(A, T)).remedy
     np.testing.assert_array_equal(np.asarray(T), T.numpy())
+    with bt.grad.record() as tape:
+        x = tape.variable(T)
+    for call in [lambda: np.exp(x), lambda: ~x]:
+        assert "`x.tensor.to_strided().numpy()`" in refused(call).remedy
+    np.testing.assert_array_equal(x.tensor.to_strided().numpy(), T.numpy())
 
 
 def test_comparisons_are_masks_on_both_sides():

@@ -37,7 +37,6 @@ _UNARY = {
 _COMPARED = {"equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge"}
 _EXCHANGED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 _NUMPYS = {numpys: name for name, (_, _, numpys) in _BINARY.items()}
-_NO_OP = "no op is for it: compute it with numpy on `x.to_strided().numpy()`, and come back with `blocktensor.from_dlpack(y)`"
 
 
 class UnsupportedOperator(UnsupportedOp, TypeError):
@@ -46,6 +45,15 @@ class UnsupportedOperator(UnsupportedOp, TypeError):
 
 class UnsupportedAttribute(UnsupportedOp, AttributeError):
     """An attribute of a tensor of another package that this one's have not."""
+
+
+def _array_of(x: Any) -> str:
+    """How its user makes an array of a tensor; a value on a tape leaves it by its tensor."""
+    return "`x.tensor.to_strided().numpy()`" if hasattr(type(x), "tensor") else "`x.to_strided().numpy()`"
+
+
+def _no_op(x: Any) -> str:
+    return f"no op is for it: compute it with numpy on {_array_of(x)}, and come back with `blocktensor.from_dlpack(y)`"
 
 
 def _kind(x: Any) -> str:
@@ -80,7 +88,7 @@ def _no_operator(name: str, left: Any, right: Any) -> Exception:
     sign, op, _ = _BINARY[name]
     rule = "tensors have no operators but comparisons: ops are functions of `blocktensor.ops`"
     if op is None:
-        remedy = _NO_OP
+        remedy = _no_op(left if isinstance(left, Tensor) else right)
     elif op != "matmul" and (isinstance(left, Number) or isinstance(right, Number)):
         remedy = _with_number(op, left, right)
     else:
@@ -123,7 +131,7 @@ def _unary(name: str) -> Callable[[Tensor], Any]:
 
     def operator(self: Tensor) -> Any:
         rule = "tensors have no operators but comparisons: ops are functions of `blocktensor.ops`"
-        remedy = f"call `blocktensor.ops.{op}(x)`" if op is not None else "leave it out" if name == "pos" else _NO_OP
+        remedy = f"call `blocktensor.ops.{op}(x)`" if op is not None else "leave it out" if name == "pos" else _no_op(self)
         raise _refused(sign, [self], rule, remedy)
 
     operator.__name__ = f"__{name}__"
@@ -148,7 +156,7 @@ def _function_of_numpy(self: Tensor, function: Any, method: str, *inputs: Any, *
         if name in _NUMPYS:
             raise _no_operator(_NUMPYS[name], left, right)
     known = name in ops.__all__ and method == "__call__"
-    remedy = "pass `x.to_strided().numpy()`" + (f", or call `blocktensor.ops.{name}`" if known else "")
+    remedy = f"pass {_array_of(self)}" + (f", or call `blocktensor.ops.{name}`" if known else "")
     called = name if method == "__call__" else f"{name}.{method}"
     raise _refused(f"numpy.{called}", [self], "functions of numpy take arrays", remedy)
 
