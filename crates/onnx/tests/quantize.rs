@@ -206,6 +206,33 @@ fn inputs_of_bytes_are_computed_on_as_integers() {
     }
 }
 
+/// The view moves before `dequantize`, and then the layer reads integers.
+#[test]
+fn a_layer_behind_a_view_of_quantised_numbers_computes_on_integers() {
+    let model = Model::new()
+        .input("image", &[2, 2, 1, 1])
+        .pair("x", 1.0, DataType::UINT8, 3)
+        .bytes_of("w", DataType::INT8, &[2, 2], &[2, -1, 1, 1])
+        .pair("w", 0.5, DataType::INT8, 0)
+        .pair("y", 0.5, DataType::INT8, 0)
+        .node("QuantizeLinear", &["image", "x_scale", "x_zero"], &["q"])
+        .node("DequantizeLinear", &["q", "x_scale", "x_zero"], &["x"])
+        .node("Flatten", &["x"], &["flat"])
+        .node("DequantizeLinear", &["w", "w_scale", "w_zero"], &["weights"])
+        .node_with("Gemm", &["flat", "weights"], &["sums"], vec![int("transB", 1)])
+        .node("QuantizeLinear", &["sums", "y_scale", "y_zero"], &["y"])
+        .output("y");
+    let graph = model.read().unwrap();
+    let options = PlanOptions::new(Layouts::Nchw);
+    let image = StridedTensor::from_slice(&[1f32, 2.0, -3.0, 40.0], &[2, 2, 1, 1]).unwrap();
+    let plan = graph.plan(&options).unwrap();
+    // 2 - 2 and 1 + 2; -6 - 40 and -3 + 40: as many halves.
+    assert_eq!(plan.run(&[&image]).unwrap()[0].to_vec::<i8>().unwrap(), [0, 3, -46, 37]);
+    if Isa::Avx512Vnni.is_here() {
+        graph.plan(&options.strict()).unwrap();
+    }
+}
+
 #[test]
 fn what_is_no_quantisation_of_8_bits_is_refused_by_name() {
     let model = |of, values: &[i16]| {

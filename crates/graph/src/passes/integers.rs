@@ -19,10 +19,11 @@ const MOST_PRODUCTS: usize = (i32::MAX as usize - LARGEST_BIAS as usize) / (255 
 /// Returns how many nodes changed. With `is_strict`, also where f32 would be as fast.
 pub(super) fn run(network: &mut Network, is_strict: bool) -> Result<usize> {
     let computes = computes();
-    let mut changes = if computes { layers::as_convolutions(network)? } else { 0 };
-    // Each makes work for the other.
+    let mut changes = 0;
+    // Each makes work for the others.
     loop {
-        let more = moves::run(network)? + joins::run(network)?;
+        let layers = if computes { layers::as_convolutions(network)? } else { 0 };
+        let more = layers + moves::run(network)? + joins::run(network)?;
         changes += more;
         if more == 0 {
             break;
