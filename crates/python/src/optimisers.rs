@@ -1,6 +1,6 @@
 //! Optimisers: the next weights of a step, by name, in the layout of the weights.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
 use blocktensor::{DType, MemoryFormat, StridedTensor, Tensor};
@@ -19,6 +19,8 @@ use crate::tensor::PyTensor;
 struct Named<T> {
     of: T,
     names: Vec<String>,
+    /// The names whose state was loaded, and that no step had since.
+    loaded: BTreeSet<String>,
 }
 
 /// What this file needs of an optimiser.
@@ -87,7 +89,7 @@ impl Optimiser for AdamW {
     }
 }
 
-/// The tensors of a mapping by name, in its order. What is `None` is left out.
+/// The tensors of a mapping by name, in its order. What is `None` is left out, but of a state.
 fn tensors(op: &'static str, argument: &str, x: &Bound<'_, PyAny>) -> Outcome<Vec<(String, Tensor)>> {
     let Ok(mapping) = x.cast::<PyMapping>() else {
         let rule = "it is a mapping from names to tensors".to_string();
@@ -100,7 +102,7 @@ fn tensors(op: &'static str, argument: &str, x: &Bound<'_, PyAny>) -> Outcome<Ve
             let rule = "tensors have names here".to_string();
             invalid(op, argument, shown(&name), rule, "pass a dict whose keys are `str`")
         })?;
-        if !x.is_none() {
+        if !x.is_none() || argument == "state" {
             all.push((name.of(op, argument)?, exchange::import(&x, op, argument)?));
         }
     }
@@ -118,7 +120,7 @@ fn dict<'py>(
 
 impl<T: Optimiser> Named<T> {
     fn new(of: T) -> Mutex<Named<T>> {
-        Mutex::new(Named { of, names: Vec::new() })
+        Mutex::new(Named { of, names: Vec::new(), loaded: BTreeSet::new() })
     }
 
     fn number(&mut self, name: &str) -> usize {
@@ -126,6 +128,23 @@ impl<T: Optimiser> Named<T> {
             self.names.push(name.to_string());
             self.names.len() - 1
         })
+    }
+}
+
+impl<T: Optimiser> Named<T> {
+    /// Weights begin without a state; but not beside a loaded one of others, which would be lost.
+    fn check_loaded(&mut self, name: &str) -> Outcome<()> {
+        let Some(other) = self.loaded.first().cloned() else { return Ok(()) };
+        let number = self.number(name);
+        if !self.of.kept(number)?.is_empty() {
+            return Ok(());
+        }
+        let got = format!("`{}`", name.escape_debug());
+        let rule = format!(
+            "the state that was loaded has nothing of it, but of `{}`, which no weights are called",
+            other.escape_debug()
+        );
+        Err(invalid("step", "weights", got, rule, "load the state of these weights, under their names"))
     }
 }
 
@@ -153,6 +172,12 @@ fn step<'py, T: Optimiser>(
         }
         let mut of = of.lock().unwrap_or_else(PoisonError::into_inner);
         let mut after = of.clone();
+        for (name, _) in &weights {
+            after.loaded.remove(name);
+        }
+        for (name, _) in weights.iter().filter(|(name, _)| gradients.contains_key(name)) {
+            after.check_loaded(name)?;
+        }
         let next = weights.into_iter().map(|(name, w)| {
             let moved = match gradients.get(&name) {
                 Some(g) => {
@@ -215,6 +240,7 @@ fn load_state_dict<T: Optimiser>(
         for (name, kept) in by_name {
             let number = after.number(&name);
             after.of.keep(number, &kept)?;
+            after.loaded.insert(name);
         }
         *of = after;
         Ok(())

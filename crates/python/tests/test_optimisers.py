@@ -173,3 +173,25 @@ def test_a_state_of_another_optimiser_is_refused():
     for optimiser, state in ((sgd, adamw.state_dict()), (adamw, sgd.state_dict()), (sgd, {**sgd.state_dict(), "a.mean": reals(2)})):
         with pytest.raises(bt.InvalidArgument, match="argument `state`: got `a.*what it keeps of weights is called"):
             optimiser.load_state_dict(state)
+
+
+@pytest.mark.parametrize("make", [lambda: bt.grad.SGD(0.1, momentum=0.9), lambda: bt.grad.AdamW(0.1)])
+def test_a_state_under_other_names_is_not_lost(make):
+    first, second, w = make(), make(), {"a": reals(2), "b": reals(3)}
+    first.step(w, w)
+    state = first.state_dict()
+    second.load_state_dict({f"module.{name}": t for name, t in state.items()})
+    with pytest.raises(bt.InvalidArgument, match="argument `weights`: got `a`, but the state that was loaded has nothing of it, but of `module.a`"):
+        second.step(w, w)
+    second.load_state_dict(state)
+    second.step(w, w)
+    with pytest.raises(bt.InvalidArgument, match="argument `state`"):
+        make().load_state_dict(dict.fromkeys(state))
+    # Weights that had no gradient before have no state; those of another step may come later.
+    third = make()
+    third.load_state_dict({name: t for name, t in state.items() if name.startswith("a")})
+    third.step(w, w)
+    fourth = make()
+    fourth.load_state_dict(state)
+    for name in w:
+        fourth.step({name: w[name]}, {name: w[name]})

@@ -250,6 +250,7 @@ REFUSED = {
     "a write of a value into a constant": (lambda s, x: torch.zeros_like(x).__setitem__(0, x[0]), "torch.where"),
     "a write into a constant that has a view": (lambda s, x: _viewed(x.new_zeros(4)), "is a view of"),
     "the graph": (lambda s, x: x if x.grad_fn is None else x, "grad_fn"),
+    "gradients of parameters": (lambda s, x: x if s.w.grad is None else x @ s.w, "attribute `grad` of .*after `backward`"),
     "its own backward": (lambda s, x: x.sum().backward(), "of its tape"),
     "random leaks": (lambda s, x: F.rrelu(x, training=True), "does in training mode"),
     "kept statistics of an instance norm": (lambda s, x: s.norm(x), "running statistics of an instance norm"),
@@ -272,6 +273,23 @@ def test_calls(name):
     net = btt.train(One(call, w=nn.Parameter(torch.randn(6, 6)), **attributes).train())
     with pytest.raises(bt.UnsupportedOp, match=text):
         net(X.clone().requires_grad_())
+
+
+def test_leaves_are_those_of_pytorch():
+    """What is a leaf, and what has a gradient that is none."""
+    seen = {}
+
+    def call(s, x):
+        y = x @ s.w
+        parts = {"input": x, "parameter": s.w, "value": y, "constant": torch.zeros_like(x), "detached": y.detach()}
+        seen["leaves"] = {name: part.is_leaf for name, part in parts.items()}
+        return y
+
+    model, x = One(call, w=nn.Parameter(torch.randn(6, 6))).train(), X.clone().requires_grad_()
+    model(x)
+    want = seen.pop("leaves")
+    btt.train(model)(x)
+    assert seen["leaves"] == want
 
 
 def test_a_value_of_a_forward_that_has_ended():

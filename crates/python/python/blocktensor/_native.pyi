@@ -160,10 +160,10 @@ class SGD:
         """The next weights. Weights without a gradient stay. After an error the optimiser is as it was."""
 
     def state_dict(self) -> dict[str, Tensor]:
-        """The velocities, for saving: `NAME.velocity` for the weights `NAME`."""
+        """The velocities, for saving: `NAME.velocity` for the weights `NAME`. `lr` is not among them."""
 
     def load_state_dict(self, state: Mapping[str, TensorLike]) -> None:
-        """Goes on from what `state_dict` gave."""
+        """Goes on from what `state_dict` gave. A later `step` refuses weights that it has nothing of beside names that no weights have."""
 
 class AdamW:
     """AdamW, as `torch.optim.AdamW`: element-wise, in the layout of the weights."""
@@ -184,10 +184,10 @@ class AdamW:
         """The next weights. Weights without a gradient stay. After an error the optimiser is as it was."""
 
     def state_dict(self) -> dict[str, Tensor]:
-        """The running means, for saving: `NAME.steps`, `NAME.mean` and `NAME.square` for the weights `NAME`."""
+        """The running means, for saving: `NAME.steps`, `NAME.mean` and `NAME.square` for the weights `NAME`. `lr` is not among them."""
 
     def load_state_dict(self, state: Mapping[str, TensorLike]) -> None:
-        """Goes on from what `state_dict` gave."""
+        """Goes on from what `state_dict` gave. A later `step` refuses weights that it has nothing of beside names that no weights have."""
 
 def record_gradients() -> Tape:
     """A tape that records what ops do with its values, in a `with` block."""

@@ -25,6 +25,13 @@ def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return recording.call(function, args, kwargs)
 
 
+#: What is done in place of asking a value for an attribute.
+_INSTEAD = {
+    "grad": "read it after `backward`, outside of the forward",
+    "grad_fn": "ask `x.requires_grad`: the graph of a trained module is its tape",
+}
+
+
 class RecordedTensor(Answers):
     """A value of a forward. It is no `torch.Tensor`, and it is of use in its forward alone."""
 
@@ -95,9 +102,16 @@ class RecordedTensor(Answers):
     backward = register_hook = register_post_accumulate_grad_hook = retain_grad = _no_graph
 
     @property
+    def is_leaf(self) -> bool:  # type: ignore[override]
+        return bool(self.owner) or not self.requires_grad
+
+    @property
+    def grad(self) -> Any:  # type: ignore[override]
+        return self.__getattr__("grad") if self.owner else None
+
+    @property
     def grad_fn(self) -> Any:  # type: ignore[override]
-        text = "attribute `grad_fn` of a torch.Tensor: the graph of a trained module is its tape"
-        raise error(UnsupportedAttribute, text, "ask `x.requires_grad`", op="grad_fn")
+        return self.__getattr__("grad_fn")
 
     @property
     def T(self) -> Any:
@@ -152,7 +166,7 @@ class RecordedTensor(Answers):
         if callable(found):
             return lambda *args, **kwargs: call(found, (self, *args), kwargs)
         text = f"attribute `{name}` of a torch.Tensor: a value of a trained module has none"
-        raise error(UnsupportedAttribute, text, "compute it outside of the module", op=name)
+        raise error(UnsupportedAttribute, text, _INSTEAD.get(name, "compute it outside of the module"), op=name)
 
     def __rmul__(self, other: Any) -> Any:
         return call(torch.Tensor.mul, (self, other), {})
