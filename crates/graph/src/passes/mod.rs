@@ -47,14 +47,14 @@ pub enum Pass {
     /// Padding with zeros goes into the convolution or average pool after it, with minus infinity into the max pool.
     FoldPads,
     /// Convolutions and linear layers between `dequantize` and `quantize` compute with the integers, on machines with AVX-512 and VNNI;
-    /// the layers as convolutions of single pixels. Max pools and what only moves elements run before `dequantize`, concatenations before
-    /// `quantize`; element-wise functions of one tensor of
-    /// integers, whose results are integers again, become one `lookup`. Every rounding that the graph states stays.
+    /// the layers as convolutions of single pixels. Max pools and what only moves elements run before `dequantize`. Concatenations run
+    /// before `quantize`. Element-wise functions of one tensor of integers become one `lookup`, if their results are integers again.
+    /// Every rounding that the graph states stays.
     UseIntegers,
     /// Activations, `prelu` with constant slopes, additions, and per-channel numbers after those become post-ops of the
-    /// convolution before them; so do `quantize` and `dequantize` after a convolution of integers. Other additions and products between
-    /// `dequantize` and `quantize` become `quantized_add` and `quantized_mul`, average pools `quantized_avg_pool`, and other functions of one tensor of integers, also those that
-    /// only change its scale, a `lookup`.
+    /// convolution before them; so do `quantize` and `dequantize` after a convolution of integers. Between `dequantize` and `quantize`,
+    /// other additions and products become `quantized_add` and `quantized_mul`, and average pools `quantized_avg_pool`. Other functions
+    /// of one tensor of integers become a `lookup`, also those that only change its scale.
     FusePostOps,
     /// `cat(a, b, c)` after `cat(a, b)` becomes `cat(cat(a, b), c)`, so that a plan can compute `a`, `b` and `c` in their
     /// places of one piece of memory.

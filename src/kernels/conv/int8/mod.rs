@@ -46,7 +46,7 @@ impl Int8Plan {
         let (weights, sums) = operands.weights.split_at(self.weight_bytes);
         let sums: &[i32] = bytemuck::cast_slice(sums);
         let mut start = try_filled(self.g.op, self.blocks(), [0i32; BLOCK])?;
-        let steps = AllSteps::of(self.g.op, &operands.finish, self.g.o)?;
+        let steps = AllSteps::of(self, &operands.finish)?;
         let block = |b: usize| Block::new(self, b, &operands.finish, steps.as_ref());
         let blocks = try_collect(self.g.op, (0..self.blocks()).map(block))?;
         let (out, threads) = (Out::new(dst), current_threads());

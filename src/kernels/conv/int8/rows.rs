@@ -61,8 +61,7 @@ pub(super) struct Block<'a> {
 impl<'a> Block<'a> {
     pub fn new(plan: &Int8Plan, block: usize, finish: &Finish<'a>, steps: Option<&'a AllSteps>) -> Block<'a> {
         let finish = Finish { bias: None, ..*finish };
-        let steps = steps.filter(|_| plan.types.dst != DType::S32).map(|all| all.of_block(block));
-        Block { finish, channels: plan.channels_of(block), steps }
+        Block { finish, channels: plan.channels_of(block), steps: steps.map(|all| all.of_block(block)) }
     }
 }
 
@@ -144,14 +143,12 @@ impl<'a> Rows<'a> {
         let ([block @ Block { steps: Some(steps), .. }], Some(range)) = (self.blocks, self.quantize) else {
             return false;
         };
-        let starts = || places.clone().map_while(|place| together(self.view, place));
-        let mut sinks: Vec<_> = starts().map(|at| self.in_place(*steps, range, at, pixels, out)).collect();
-        if sinks.len() < places.clone().count() {
-            return false;
-        }
+        let starts = || places.clone().map(|place| together(self.view, place));
+        let sinks = starts().map(|at| Some(self.in_place(*steps, range, at?, pixels, out)));
+        let Some(mut sinks) = sinks.collect::<Option<Vec<_>>>() else { return false };
         fill(&mut sinks);
         drop(sinks);
-        starts().for_each(|at| {
+        starts().flatten().for_each(|at| {
             // SAFETY: as in `in_place`; the sinks have ended.
             block.clear_tail(unsafe { out.pixels(at, pixels * BLOCK) }.as_chunks_mut().0);
         });

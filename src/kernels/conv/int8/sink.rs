@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::plan::BLOCK;
+use super::plan::{BLOCK, Int8Plan};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernels::bytes::ByteRange;
@@ -45,17 +45,21 @@ pub(super) struct AllSteps {
 }
 
 impl AllSteps {
-    /// Of a convolution with so many output channels. Nothing if one of them is for rows in memory only.
-    pub fn of(op: &'static str, finish: &Finish<'_>, outputs: usize) -> Result<Option<AllSteps>> {
+    /// Nothing if the sums stay as they are, or a post-op is for rows in memory only.
+    pub fn of(plan: &Int8Plan, finish: &Finish<'_>) -> Result<Option<AllSteps>> {
+        if plan.types.dst == DType::S32 {
+            return Ok(None);
+        }
         let mut channel = finish.channel.iter();
         let ops = finish.post_ops.iter().filter(|post_op| !matches!(post_op, PostOp::Quantize { .. }));
-        let mut numbers =
-            |of: &PostOp| of.takes_channel().then(|| channel.next()).flatten().map_or(&[][..], |n| n);
+        let mut numbers = |of: &PostOp| match of.takes_channel() {
+            true => channel.next().map_or(&[][..], |numbers| numbers),
+            false => &[],
+        };
         let ops: Vec<(PostOp, &[f32])> = ops.map(|post_op| (*post_op, numbers(post_op))).collect();
-        let blocks = outputs.div_ceil(BLOCK);
-        let mut list = memory::try_with_capacity(op, blocks * ops.len())?;
-        for block in 0..blocks {
-            let channels = block * BLOCK..(block * BLOCK + BLOCK).min(outputs);
+        let mut list = memory::try_with_capacity(plan.g.op, plan.blocks() * ops.len())?;
+        for block in 0..plan.blocks() {
+            let channels = plan.channels_of(block);
             for (post_op, numbers) in &ops {
                 let Some(step) = Step::of(*post_op, numbers, channels.clone()) else { return Ok(None) };
                 list.push(step);

@@ -138,10 +138,6 @@ impl Window {
                     let inner = &mut row[first * lanes..end * lanes];
                     let at = RowIndex { n: position.n, block: plane, d, h };
                     match lanes {
-                        BLOCK if plan.src.lanes == BLOCK => {
-                            let at = plan.src.offset(at) + x * BLOCK;
-                            inner.copy_from_slice(&src[at..at + inner.len()]);
-                        }
                         BLOCK => copy_row::<BLOCK>(&plan.src, plan.g.c, src, at, x, inner),
                         _ => copy_row::<QUAD>(&plan.src, plan.g.c, src, at, x, inner),
                     }
@@ -157,6 +153,11 @@ impl Window {
 /// Copies the channels of a plane of 16 of neighbouring pixels, `L` bytes a pixel, from a tensor of `c` channels; the row names the plane
 /// as its block. What follows the channels is unspecified.
 fn copy_row<const L: usize>(from: &Lanes, c: usize, src: &[u8], row: RowIndex, x: usize, to: &mut [u8]) {
+    if from.lanes == L {
+        let at = from.offset(row) + x * L;
+        to.copy_from_slice(&src[at..at + to.len()]);
+        return;
+    }
     let channels = row.block * BLOCK..((row.block + 1) * BLOCK).min(c);
     let pixels = to.as_chunks_mut::<L>().0;
     if from.lanes == 1 && L == QUAD {
@@ -176,19 +177,14 @@ fn copy_row<const L: usize>(from: &Lanes, c: usize, src: &[u8], row: RowIndex, x
         let (block, first) = (c / from.lanes, c % from.lanes);
         let count = (from.lanes - first).min(channels.end - c);
         let at = from.offset(RowIndex { block, ..row }) + x * from.lanes;
-        if count == L && from.lanes == L {
-            let to = pixels.as_flattened_mut();
-            to.copy_from_slice(&src[at..at + to.len()]);
-        } else {
-            let pairs = pixels.iter_mut().zip(src[at + first..].chunks(from.lanes));
-            match count {
-                n if n == L => pairs.for_each(|(to, from)| to.copy_from_slice(&from[..L])),
-                1 => pairs.for_each(|(to, from)| to[lane] = from[0]),
-                // A few bytes: a call would cost more.
-                _ => pairs.for_each(|(to, from)| {
-                    to[lane..lane + count].iter_mut().zip(&from[..count]).for_each(|(to, &from)| *to = from);
-                }),
-            }
+        let pairs = pixels.iter_mut().zip(src[at + first..].chunks(from.lanes));
+        match count {
+            n if n == L => pairs.for_each(|(to, from)| to.copy_from_slice(&from[..L])),
+            1 => pairs.for_each(|(to, from)| to[lane] = from[0]),
+            // A few bytes: a call would cost more.
+            _ => pairs.for_each(|(to, from)| {
+                to[lane..lane + count].iter_mut().zip(&from[..count]).for_each(|(to, &from)| *to = from);
+            }),
         }
         lane += count;
         c += count;
