@@ -89,8 +89,13 @@ impl Optimiser for AdamW {
     }
 }
 
-/// The tensors of a mapping by name, in its order. What is `None` is left out, but of a state.
-fn tensors(op: &'static str, argument: &str, x: &Bound<'_, PyAny>) -> Outcome<Vec<(String, Tensor)>> {
+/// The tensors of a mapping by name, in its order. With `may_lack` some may be `None`, and are left out.
+fn tensors(
+    op: &'static str,
+    argument: &str,
+    x: &Bound<'_, PyAny>,
+    may_lack: bool,
+) -> Outcome<Vec<(String, Tensor)>> {
     let Ok(mapping) = x.cast::<PyMapping>() else {
         let rule = "it is a mapping from names to tensors".to_string();
         return Err(invalid(op, argument, shown(x), rule, "pass a dict"));
@@ -102,7 +107,7 @@ fn tensors(op: &'static str, argument: &str, x: &Bound<'_, PyAny>) -> Outcome<Ve
             let rule = "tensors have names here".to_string();
             invalid(op, argument, shown(&name), rule, "pass a dict whose keys are `str`")
         })?;
-        if !x.is_none() || argument == "state" {
+        if !(may_lack && x.is_none()) {
             all.push((name.of(op, argument)?, exchange::import(&x, op, argument)?));
         }
     }
@@ -129,9 +134,7 @@ impl<T: Optimiser> Named<T> {
             self.names.len() - 1
         })
     }
-}
 
-impl<T: Optimiser> Named<T> {
     /// Weights begin without a state; but not beside a loaded one of others, which would be lost.
     fn check_loaded(&mut self, name: &str) -> Outcome<()> {
         let Some(other) = self.loaded.first().cloned() else { return Ok(()) };
@@ -156,8 +159,9 @@ fn step<'py, T: Optimiser>(
     gradients: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let op = "step";
-    let (weights, gradients) =
-        held(py, op, || Ok((tensors(op, "weights", weights)?, tensors(op, "gradients", gradients)?)))?;
+    let (weights, gradients) = held(py, op, || {
+        Ok((tensors(op, "weights", weights, true)?, tensors(op, "gradients", gradients, true)?))
+    })?;
     let next = released(py, op, || {
         let gradients: BTreeMap<String, Tensor> = gradients.into_iter().collect();
         if let Some(unknown) = gradients.keys().find(|name| !weights.iter().any(|(of, _)| of == *name)) {
@@ -218,7 +222,7 @@ fn load_state_dict<T: Optimiser>(
     let op = "load_state_dict";
     held(py, op, || {
         let mut by_name: BTreeMap<String, BTreeMap<String, Tensor>> = BTreeMap::new();
-        for (name, t) in tensors(op, "state", state)? {
+        for (name, t) in tensors(op, "state", state, false)? {
             let Some((of, ending)) = name.rsplit_once('.') else {
                 let (got, rule) = (format!("`{}`", name.escape_debug()), "names are `weights.part`");
                 return Err(invalid(op, "state", got, rule.to_string(), "pass what `state_dict()` gave"));
