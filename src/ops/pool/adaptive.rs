@@ -120,8 +120,7 @@ fn run_global<F: Fold<In = f32, Out = f32>>(
 ) -> KernelResult {
     let input = spatial::check_input(args)?;
     // Pooling sums small images in f32, the reduction in f64. The choice depends on the size alone, so that both keys give the
-    // same bits.
-    // That of integers is exact.
+    // same bits. The largest of integers is exact either way.
     let is_large = args.tensor(0)?.dtype().is_float() && input.iter().product::<usize>() > MAX_TAPS_IN_F32;
     if is_large && reduce::over_pixels(args, results, fold)? {
         return Ok(());

@@ -359,11 +359,11 @@ def _is_recorded(name: str) -> bool:
 
 def _tabled(name: str, form: Form, values: list[Any], named: dict[str, Any], given: list[Any] | None = None) -> Any:
     """What the table makes of a call."""
-    if name in _ARITHMETIC and ACTIVE.recording is not None and not masks(*values[:2]):
-        check_numbers(name, values)
     if name in _ARITHMETIC and masks(*values[:2]):
         remedy = "write `a | b` for their sum and `a & b` for their product, or compute with `a.float()`"
         raise Unsupported("both operands are masks, which PyTorch does not compute with as numbers", remedy)
+    if name in _ARITHMETIC and ACTIVE.recording is not None:
+        check_numbers(name, values)
     if name in _NUMERIC:
         values = _promoted(name, values)
         if name in ("maximum", "minimum"):
