@@ -6,8 +6,8 @@
 pub(crate) trait ByteVector: Copy {
     /// Proof of the instructions: `()` if the compilation target guarantees them.
     type Proof: Copy;
-    /// Whether the machine adds such products in one instruction, so that kernels keep many sums in registers.
-    const IS_FAST: bool;
+    /// How many vectors of sums stay in registers, beside what the products need.
+    const SUMS: usize;
     /// Sums of 32 bits.
     fn load(proof: Self::Proof, sums: &[i32; 16]) -> Self;
     fn store(self, to: &mut [i32; 16]);
@@ -68,7 +68,7 @@ pub(super) struct PlainBytes([[u8; 4]; 16]);
 
 impl ByteVector for PlainBytes {
     type Proof = ();
-    const IS_FAST: bool = false;
+    const SUMS: usize = 1;
     #[inline(always)]
     fn load((): (), sums: &[i32; 16]) -> Self {
         PlainBytes(sums.map(i32::to_ne_bytes))

@@ -12,6 +12,8 @@ pub enum Isa {
     Baseline,
     /// AVX2 and FMA.
     Avx2,
+    /// What `Avx2` is, and products of bytes in vectors of 256 bits (AVX-VNNI).
+    AvxVnni,
     /// AVX-512 F, BW, DQ and VL.
     Avx512,
     /// What `Avx512` is, and AVX-512's products of bytes.
@@ -25,6 +27,12 @@ impl Isa {
     #[inline]
     pub fn is_here(self) -> bool {
         level().has(self)
+    }
+
+    /// Whether this process adds products of bytes with one instruction (VNNI), in vectors of 512 bits or 256.
+    #[inline]
+    pub fn has_byte_products() -> bool {
+        Isa::Avx512Vnni.is_here() || Isa::AvxVnni.is_here()
     }
 }
 
@@ -46,6 +54,20 @@ pub(super) fn allows(extension: Isa) -> bool {
     static ALLOWED: OnceLock<usize> = OnceLock::new();
     let names = *ALLOWED.get_or_init(|| extensions_of(max_cpu_isa().as_deref()));
     EXTENSIONS[..names].contains(&extension)
+}
+
+/// Whether `ONEDNN_MAX_CPU_ISA` allows AVX-VNNI.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn allows_avx_vnni() -> bool {
+    static ALLOWED: OnceLock<bool> = OnceLock::new();
+    *ALLOWED.get_or_init(|| has_avx_vnni(max_cpu_isa().as_deref()))
+}
+
+/// Whether what has this name has AVX-VNNI, or may have it.
+#[cfg(target_arch = "x86_64")]
+fn has_avx_vnni(name: Option<&str>) -> bool {
+    let without = ["AVX2", "AVX512_CORE"];
+    allowed_bits(name) > 128 && !without.iter().any(|n| name.is_some_and(|name| n.eq_ignore_ascii_case(name)))
 }
 
 /// The extensions of AVX-512, each of which comes with those before it.
@@ -90,6 +112,11 @@ mod tests {
         ];
         #[cfg(target_arch = "x86_64")]
         assert_eq!(extensions.map(extensions_of), [2, 0, 1, 2, 0]);
+        #[cfg(target_arch = "x86_64")]
+        assert_eq!(
+            [None, Some("sse41"), Some("avx2"), Some("AVX2_VNNI"), Some("AVX512_CORE")].map(has_avx_vnni),
+            [true, false, false, true, false]
+        );
         #[cfg(not(target_arch = "x86_64"))]
         let _ = extensions;
     }

@@ -133,7 +133,7 @@ fn convolutions_compute_with_integers_and_keep_each_rounding() {
         let plan = graph.plan(&PlanOptions::new(layouts).keep_constants()).unwrap();
         let text = plan.to_string();
         let convolutions = plan.steps().filter(|s| s.implementation == Some("blocktensor:int8")).count();
-        if !Isa::Avx512Vnni.is_here() {
+        if !Isa::has_byte_products() {
             // Such machines compute in f32 between the roundings.
             assert_eq!(convolutions, 0, "{layouts:?}: {text}");
             continue;
@@ -259,7 +259,7 @@ fn layers_and_products_compute_with_integers() {
         for layouts in Layouts::FIXED {
             let plan = n.graph.plan(&PlanOptions::new(layouts)).unwrap();
             let count = |op: &str| plan.steps().filter(|step| step.op == op).count();
-            let expected = if Isa::Avx512Vnni.is_here() {
+            let expected = if Isa::has_byte_products() {
                 [("linear", 0), ("matmul", 0), ("conv2d", 2), ("quantize", 1)]
             } else {
                 [("linear", 2), ("matmul", 0), ("conv2d", 0), ("quantize", 3)]
@@ -294,7 +294,7 @@ fn both_sides_of_a_sum_stay_integers() {
     for layouts in Layouts::FIXED {
         let plan = n.graph.plan(&PlanOptions::new(layouts)).unwrap();
         let text = plan.to_string();
-        if Isa::Avx512Vnni.is_here() {
+        if Isa::has_byte_products() {
             assert!(text.contains("residual(s8,") || text.contains("residual(u8,"), "{text}");
             assert!(!text.contains("residual,"), "{text}");
         }
@@ -331,7 +331,7 @@ fn functions_of_integers_become_tables() {
         for layouts in Layouts::FIXED {
             let plan = n.graph.plan(&PlanOptions::new(layouts)).unwrap();
             let count = |op: &str| plan.steps().filter(|step| step.op == op).count();
-            let tables = if Isa::Avx512Vnni.is_here() { tables } else { 0 };
+            let tables = if Isa::has_byte_products() { tables } else { 0 };
             assert_eq!(count("lookup"), tables, "{layouts:?}: {plan}");
             assert_eq!(count("tanh"), usize::from(tables == 0), "{layouts:?}: {plan}");
             for (got, want) in plan.run(&[&x]).unwrap().iter().zip(&want) {
@@ -452,7 +452,7 @@ fn strict_refuses_what_computes_in_f32_between_integers() {
     };
     n.graph.plan(&options).unwrap();
     let strict = options.clone().strict();
-    match Isa::Avx512Vnni.is_here() {
+    match Isa::has_byte_products() {
         true => assert_eq!(named(&strict), ["cumsum"]),
         false => assert_eq!(named(&strict), ["conv2d", "cumsum"]),
     }
@@ -484,7 +484,7 @@ fn strict_sees_what_follows_a_convolution() {
         other => panic!("it is refused, not {other:?}"),
     };
     for op in ["sigmoid", "relu"] {
-        assert_eq!(net(&[(op, &[])]).plan(&strict).is_ok(), Isa::Avx512Vnni.is_here(), "{op}");
+        assert_eq!(net(&[(op, &[])]).plan(&strict).is_ok(), Isa::has_byte_products(), "{op}");
     }
     let axis: &[(&str, Param)] = &[("axis", 1.into())];
     let kernel: &[(&str, Param)] = &[("kernel", vec![2i64].into())];
@@ -506,10 +506,10 @@ fn strict_sees_what_follows_a_convolution() {
     };
     assert_eq!(last(&behind("softmax", axis)), "softmax");
     assert_eq!(last(&behind("avg_pool2d", kernel)), "avg_pool2d");
-    assert_eq!(behind("relu", &[]).plan(&strict).is_ok(), Isa::Avx512Vnni.is_here());
+    assert_eq!(behind("relu", &[]).plan(&strict).is_ok(), Isa::has_byte_products());
     // A view computes nothing.
     let order: &[(&str, Param)] = &[("axes", vec![0i64, 2, 3, 1].into())];
-    assert_eq!(net(&[("permute", order)]).plan(&strict).is_ok(), Isa::Avx512Vnni.is_here());
+    assert_eq!(net(&[("permute", order)]).plan(&strict).is_ok(), Isa::has_byte_products());
 }
 
 #[test]
@@ -579,8 +579,8 @@ fn strict_tells_what_is_wrong_with_weights() {
     let told = |nodes: Vec<(String, String)>, op: &str, why: &str| {
         assert!(nodes.iter().any(|node| node.0 == op && node.1.contains(why)), "{nodes:?}");
     };
-    if !Isa::Avx512Vnni.is_here() {
-        told(net(&plain, &dims), "conv2d", "AVX-512 and VNNI");
+    if !Isa::has_byte_products() {
+        told(net(&plain, &dims), "conv2d", "machines with VNNI");
         return;
     }
     assert_eq!(net(&plain, &dims), []);

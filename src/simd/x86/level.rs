@@ -3,7 +3,7 @@
 //! A proof is a zero-sized value whose field is private to this module. Only [`detect`] makes one, after it has detected the
 //! instructions. So a function that takes an [`Avx512`], or a vector made from one, cannot run on a machine without AVX-512.
 
-use crate::simd::level::allows;
+use crate::simd::level::{allows, allows_avx_vnni};
 use crate::simd::{Isa, VectorUnit};
 
 /// The baseline: 16 registers of 128 bits.
@@ -16,6 +16,10 @@ pub(super) const AVX512: VectorUnit = VectorUnit { lanes: 16, registers: 32 };
 /// Proof that the machine has AVX2 and FMA.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Avx2(());
+
+/// Proof that the machine has products of bytes in vectors of 256 bits (AVX-VNNI), and everything that [`Avx2`] proves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AvxVnni(());
 
 /// Proof that the machine has AVX-512 F, BW, DQ and VL, and everything that [`Avx2`] proves.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +58,7 @@ impl Level {
         match isa {
             Isa::Baseline => true,
             Isa::Avx2 => self.avx2().is_some(),
+            Isa::AvxVnni => self.avx_vnni().is_some(),
             Isa::Avx512 => self.avx512().is_some(),
             Isa::Avx512Vnni => self.avx512_vnni().is_some(),
             Isa::Avx512Bf16 => {
@@ -99,6 +104,13 @@ impl Level {
         }
     }
 
+    /// The proof of AVX-VNNI, if `ONEDNN_MAX_CPU_ISA` allows it.
+    #[inline]
+    pub(crate) fn avx_vnni(self) -> Option<AvxVnni> {
+        let found = is_x86_feature_detected!("avxvnni") && allows_avx_vnni();
+        self.avx2().filter(|_| found).map(|_| AvxVnni(()))
+    }
+
     /// The proof of AVX-512's products of bytes, if `ONEDNN_MAX_CPU_ISA` allows them.
     #[inline]
     pub(crate) fn avx512_vnni(self) -> Option<Avx512Vnni> {
@@ -114,7 +126,8 @@ impl Level {
     }
 }
 
-/// The widest vectors of at most `bits` bits. It, [`Level::avx512_vnni`] and [`Level::avx512_vbmi`] alone make proofs.
+/// The widest vectors of at most `bits` bits. It, [`Level::avx_vnni`], [`Level::avx512_vnni`] and
+/// [`Level::avx512_vbmi`] alone make proofs.
 pub(in crate::simd) fn detect(bits: usize) -> Level {
     let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
     let avx512 = is_x86_feature_detected!("avx512f")

@@ -16,7 +16,7 @@ use std::marker::PhantomData;
 
 use super::{Computed, Loop, MathLoop};
 use crate::math::{Fused, Separate};
-use level::{Avx2, Avx512, Avx512Vnni};
+use level::{Avx2, Avx512, Avx512Vnni, AvxVnni};
 
 /// Runs the loop with the widest vectors of this machine.
 #[inline]
@@ -82,6 +82,15 @@ impl Avx512Vnni {
     }
 }
 
+impl AvxVnni {
+    /// Runs the loop compiled for AVX2 with AVX-VNNI.
+    #[inline]
+    fn run<L: Loop>(self, l: L) -> L::Out {
+        // SAFETY: as above.
+        unsafe { avx_vnni(l) }
+    }
+}
+
 impl Avx2 {
     /// Runs the loop compiled for AVX2.
     #[inline]
@@ -102,6 +111,13 @@ unsafe fn avx512<L: Loop>(l: L) -> L::Out {
 /// The machine has the features.
 #[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 unsafe fn avx512_vnni<L: Loop>(l: L) -> L::Out {
+    l.run()
+}
+
+/// # Safety
+/// The machine has the features.
+#[target_feature(enable = "avx2,fma,avxvnni")]
+unsafe fn avx_vnni<L: Loop>(l: L) -> L::Out {
     l.run()
 }
 

@@ -43,7 +43,7 @@ pub(super) fn run(network: &mut Network, is_strict: bool) -> Result<usize> {
 
 /// Whether this machine computes with integers in plans. Elsewhere f32 is the faster one.
 pub(super) fn computes() -> bool {
-    Isa::Avx512Vnni.is_here()
+    Isa::has_byte_products()
 }
 
 /// Whether a tensor of this dtype has integers of 8 bits.

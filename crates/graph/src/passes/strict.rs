@@ -2,10 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use blocktensor::dispatch::Isa;
-
 use super::Pass;
-use super::integers::{is_byte, weights_problem};
+use super::integers::{computes, is_byte, weights_problem};
 use crate::error::{Error, Missing, Result};
 use crate::network::{Links, Network, Node, TensorId, facts};
 
@@ -57,10 +55,10 @@ pub(super) fn check(
     let mut places = HashMap::new();
     for Node { origin, outputs, .. } in network.nodes.iter().filter(is_left) {
         let why = outputs.iter().find_map(|id| between.get(id).copied().flatten());
-        let reason = match (off.contains(&Pass::UseIntegers), Isa::Avx512Vnni.is_here()) {
+        let reason = match (off.contains(&Pass::UseIntegers), computes()) {
             (true, _) => format!("the pass `{}` is switched off", Pass::UseIntegers.name()),
             (_, true) => why.unwrap_or("no kernel computes it on integers, as the model quantises it").into(),
-            (_, false) => "this machine computes with integers only where it has AVX-512 and VNNI".into(),
+            (_, false) => "plans compute with integers only on machines with VNNI, of AVX-512 or AVX".into(),
         };
         let place = *places.entry((origin.number, &origin.node)).or_insert(nodes.len());
         if place < nodes.len() {

@@ -67,14 +67,20 @@ trait Tile {
 /// A row in tiles of as many pixels as keep their sums in registers, and divide the width with little rest.
 #[inline(always)]
 fn run_tiles<V: ByteVector, T: Tile>(tile: T, proof: V::Proof, width: usize) {
-    if !V::IS_FAST {
-        return tiles::<V, T, 1>(tile, proof, width);
+    if V::SUMS >= 14 * PAIR {
+        return match width {
+            14.. if width.div_ceil(14) * 14 <= width.div_ceil(8) * 8 + 2 => {
+                tiles::<V, T, 14>(tile, proof, width)
+            }
+            8.. => tiles::<V, T, 8>(tile, proof, width),
+            7 => tiles::<V, T, 7>(tile, proof, width),
+            4.. => tiles::<V, T, 4>(tile, proof, width),
+            _ => tiles::<V, T, 1>(tile, proof, width),
+        };
     }
     match width {
-        14.. if width.div_ceil(14) * 14 <= width.div_ceil(8) * 8 + 2 => tiles::<V, T, 14>(tile, proof, width),
-        8.. => tiles::<V, T, 8>(tile, proof, width),
-        7 => tiles::<V, T, 7>(tile, proof, width),
-        4.. => tiles::<V, T, 4>(tile, proof, width),
+        3 | 5.. if V::SUMS >= 3 * PAIR => tiles::<V, T, 3>(tile, proof, width),
+        2 | 4 if V::SUMS >= 2 * PAIR => tiles::<V, T, 2>(tile, proof, width),
         _ => tiles::<V, T, 1>(tile, proof, width),
     }
 }
@@ -204,8 +210,9 @@ struct OwnRow<'a, 's, 'k> {
 #[inline(always)]
 fn run_few<V: ByteVector, T: Tile>(tile: T, proof: V::Proof, width: usize) {
     match width {
-        14.. if V::IS_FAST => tiles::<V, T, 14>(tile, proof, width),
-        7.. if V::IS_FAST => tiles::<V, T, 7>(tile, proof, width),
+        14.. if V::SUMS >= 14 => tiles::<V, T, 14>(tile, proof, width),
+        7.. if V::SUMS >= 14 => tiles::<V, T, 7>(tile, proof, width),
+        4.. if (4..14).contains(&V::SUMS) => tiles::<V, T, 4>(tile, proof, width),
         _ => tiles::<V, T, 1>(tile, proof, width),
     }
 }

@@ -1,19 +1,18 @@
-//! The byte vectors of x86-64: AVX-512 with VNNI; other machines run plain loops.
+//! Byte vectors of AVX-512 with VNNI.
 
 use std::arch::x86_64::*;
 
-use super::level::{Avx512Vbmi, Avx512Vnni, Level};
-use crate::simd::Loop;
-use crate::simd::bytes::{ByteLoop, ByteVector, PlainBytes, lookup_each};
+use crate::simd::bytes::ByteVector;
+use crate::simd::x86::level::Avx512Vnni;
 
-/// Made like [`V512`](super::vectors): only from the proof.
+/// Made like [`V512`](crate::simd::x86::vectors): only from the proof.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
-struct Vnni(__m512i);
+pub(super) struct Vnni(__m512i);
 
 impl ByteVector for Vnni {
     type Proof = Avx512Vnni;
-    const IS_FAST: bool = true;
+    const SUMS: usize = 28;
     #[inline(always)]
     fn load(_: Avx512Vnni, sums: &[i32; 16]) -> Self {
         // SAFETY: the proof; 16 elements.
@@ -129,69 +128,4 @@ impl Vnni {
         // SAFETY: `self` was made from the proof.
         unsafe { _mm512_castsi512_ps(self.0) }
     }
-}
-
-/// A loop and its proof.
-struct With<L>(L, Avx512Vnni);
-
-impl<L: ByteLoop> Loop for With<L> {
-    type Out = ();
-    #[inline(always)]
-    fn run(self) {
-        self.0.run::<Vnni>(self.1);
-    }
-}
-
-/// A loop over plain bytes.
-struct Plain<L>(L);
-
-impl<L: ByteLoop> Loop for Plain<L> {
-    type Out = ();
-    #[inline(always)]
-    fn run(self) {
-        self.0.run::<PlainBytes>(());
-    }
-}
-
-/// Runs the loop with the byte vectors of this machine.
-pub(in crate::simd) fn dispatch_bytes<L: ByteLoop>(l: L) {
-    let level = crate::simd::level();
-    if let Some(proof) = level.avx512_vnni() {
-        return proof.run(With(l, proof));
-    }
-    match level {
-        Level::Avx512(proof) => proof.run(Plain(l)),
-        Level::Avx2(proof) => proof.run(Plain(l)),
-        Level::Baseline => l.run::<PlainBytes>(()),
-    }
-}
-
-/// `to[i] = table[x[i]]`, for as many as both have.
-pub(in crate::simd) fn lookup(table: &[u8; 256], x: &[u8], to: &mut [u8]) {
-    match crate::simd::level().avx512_vbmi() {
-        // SAFETY: the proof.
-        Some(proof) => unsafe { lookup_vbmi(proof, table, x, to) },
-        None => lookup_each(table, x, to),
-    }
-}
-
-/// # Safety
-/// The machine has the features, which the proof says.
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-unsafe fn lookup_vbmi(_: Avx512Vbmi, table: &[u8; 256], x: &[u8], to: &mut [u8]) {
-    let (parts, _) = table.as_chunks::<64>();
-    // SAFETY: 64 bytes each.
-    let [a, b, c, d] = [0, 1, 2, 3].map(|i| unsafe { _mm512_loadu_si512(parts[i].as_ptr().cast()) });
-    let ((x, x_rest), (to, to_rest)) = (x.as_chunks::<64>(), to.as_chunks_mut::<64>());
-    for (x, to) in x.iter().zip(to) {
-        // SAFETY: 64 bytes.
-        let index = unsafe { _mm512_loadu_si512(x.as_ptr().cast()) };
-        // Seven bits of the index choose among two parts, the eighth among the pairs.
-        let low = _mm512_permutex2var_epi8(a, index, b);
-        let high = _mm512_permutex2var_epi8(c, index, d);
-        let found = _mm512_mask_blend_epi8(_mm512_movepi8_mask(index), low, high);
-        // SAFETY: 64 bytes.
-        unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), found) };
-    }
-    lookup_each(table, x_rest, to_rest);
 }
