@@ -14,7 +14,7 @@ const DEFINED: &[(&str, &str)] = &[
 ];
 
 /// `#cmakedefine01 NAME` entries that are 1: forward passes; the primitives that blocktensor creates, and those that their
-/// implementations create (a convolution that covers its source is an inner product); AVX2 and AVX-512; no gemm kernels (no
+/// implementations create (a convolution that covers its source is an inner product); AVX2, AVX-512 and AMX; no gemm kernels (no
 /// implementation based on them accepts a thread pool).
 const ON: &[&str] = &[
     "BUILD_INFERENCE",
@@ -24,6 +24,7 @@ const ON: &[&str] = &[
     "BUILD_MATMUL",
     "BUILD_REORDER",
     "BUILD_AVX512",
+    "BUILD_AMX",
     "BUILD_GEMM_KERNELS_NONE",
 ];
 

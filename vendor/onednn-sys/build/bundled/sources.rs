@@ -76,11 +76,6 @@ const DROPPED: &[&str] = &[
     "/common/logging.cpp",
     "/ukernel/",
     "/jit_utils/linux_perf/",
-    // AMX is not built. (Its brgemm files stay, because other files refer to them.)
-    "/cpu/x64/jit_avx512_core_amx_1x1_conv_kernel.cpp",
-    "/cpu/x64/jit_avx512_core_amx_1x1_convolution.cpp",
-    "/cpu/x64/jit_avx512_core_amx_convolution.cpp",
-    "/cpu/x64/jit_avx512_core_amx_deconvolution.cpp",
     // Backward passes. (Deconvolution needs a convolution's backward pass by data.)
     "/cpu/x64/jit_brgemm_conv_bwd_w.cpp",
     "/cpu/x64/jit_avx512_core_resampling.cpp",
@@ -297,24 +292,29 @@ fn files(sources: &Path) -> std::io::Result<Vec<File>> {
     Ok(files)
 }
 
-/// A dispatch list without the entries that refuse a thread pool. `None` if it has no such entry.
+/// A dispatch list without the entries that refuse a thread pool, or are for products that blocktensor does not ask for. `None` if it
+/// has no such entry.
 fn unlisted(source: &Path) -> std::io::Result<Option<String>> {
     if !source.to_string_lossy().ends_with("_list.cpp") {
         return Ok(None);
     }
     let old = fs::read_to_string(source)?;
-    let new: String = old.split_inclusive('\n').map(without_gemm).collect();
+    let new: String = old.split_inclusive('\n').map(without_entries).collect();
     Ok((new != old).then_some(new))
 }
 
-/// The line without `CPU_INSTANCE(gemm_...)` and `CPU_INSTANCE_AVX512(gemm_...)`.
-fn without_gemm(line: &str) -> String {
-    for start in ["CPU_INSTANCE(gemm_", "CPU_INSTANCE_AVX512(gemm_"] {
-        if let Some(at) = line.find(start)
-            && let Some(length) = line[at..].find(')')
-        {
-            return format!("{}{}", &line[..at], &line[at + length + 1..]);
-        }
+/// The line without `CPU_INSTANCE(gemm_...)` and `CPU_INSTANCE_AVX512(gemm_...)`, and without AMX of f16 and 8-bit floats.
+fn without_entries(line: &str) -> String {
+    let is_unused = |entry: &str| {
+        let amx = entry.starts_with("CPU_INSTANCE_AMX(");
+        entry.starts_with("CPU_INSTANCE(gemm_")
+            || entry.starts_with("CPU_INSTANCE_AVX512(gemm_")
+            || amx && ["avx10_2_", "amx_fp16"].iter().any(|of| entry.contains(of))
+    };
+    let Some(at) = line.find("CPU_INSTANCE") else { return line.to_owned() };
+    let Some(length) = line[at..].find(')') else { return line.to_owned() };
+    match is_unused(&line[at..=at + length]) {
+        true => format!("{}{}", &line[..at], &line[at + length + 1..]),
+        false => line.to_owned(),
     }
-    line.to_owned()
 }
