@@ -70,6 +70,20 @@ fn has_avx_vnni(name: Option<&str>) -> bool {
     allowed_bits(name) > 128 && !without.iter().any(|n| name.is_some_and(|name| n.eq_ignore_ascii_case(name)))
 }
 
+/// Whether `ONEDNN_MAX_CPU_ISA` allows AMX: without it, with a name of AMX, or with one that oneDNN does not know.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn allows_amx() -> bool {
+    static ALLOWED: OnceLock<bool> = OnceLock::new();
+    *ALLOWED.get_or_init(|| has_amx(max_cpu_isa().as_deref()))
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_amx(name: Option<&str>) -> bool {
+    let is_known = |name: &str| ["AVX512", "AVX10"].iter().any(|start| name.starts_with(start));
+    let name = name.map(str::to_ascii_uppercase).unwrap_or_default();
+    allowed_bits(Some(&name)) == 512 && (!is_known(&name) || name.contains("AMX"))
+}
+
 /// The extensions of AVX-512, each of which comes with those before it.
 #[cfg(target_arch = "x86_64")]
 const EXTENSIONS: [Isa; 2] = [Isa::Avx512Vnni, Isa::Avx512Bf16];
@@ -116,6 +130,12 @@ mod tests {
         assert_eq!(
             [None, Some("sse41"), Some("avx2"), Some("AVX2_VNNI"), Some("AVX512_CORE")].map(has_avx_vnni),
             [true, false, false, true, false]
+        );
+        #[cfg(target_arch = "x86_64")]
+        assert_eq!(
+            [None, Some("avx2"), Some("avx512_core_bf16"), Some("avx512_core_amx"), Some("none such")]
+                .map(has_amx),
+            [true, false, false, true, true]
         );
         #[cfg(not(target_arch = "x86_64"))]
         let _ = extensions;

@@ -17,6 +17,7 @@ use portable as arch;
 
 pub(crate) mod bytes;
 mod level;
+pub(crate) mod matrix;
 pub(crate) mod vectors;
 
 use std::marker::PhantomData;

@@ -1,6 +1,7 @@
 //! Machines without a module of their own: the compiler chooses the instructions, from those that the target guarantees.
 
 use super::bytes::{ByteLoop, PlainBytes, lookup_each};
+use super::matrix::Factors;
 use super::vectors::{KEEP, Vector, VectorLoop, VectorWidth, Width};
 use super::{Loop, MathLoop, VectorUnit};
 #[cfg(target_arch = "aarch64")]
@@ -70,6 +71,31 @@ pub(super) fn dispatch_bytes<L: ByteLoop>(l: L) {
 
 pub(super) fn lookup(table: &[u8; 256], x: &[u8], to: &mut [u8]) {
     lookup_each(table, x, to);
+}
+
+/// No machine here has tile registers.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum MatrixUnit {}
+
+/// Registers that there are not.
+pub(super) enum TileRegisters {}
+
+pub(super) fn matrix_unit() -> Option<MatrixUnit> {
+    None
+}
+
+impl MatrixUnit {
+    pub(super) fn configure(self, _pixels: usize, _quads: usize) -> TileRegisters {
+        match self {}
+    }
+}
+
+impl TileRegisters {
+    /// # Safety
+    /// None is needed.
+    pub(super) unsafe fn multiply(&self, _: Factors<'_>, _: &[[usize; 2]], _: &mut [[i32; 16]]) {
+        match *self {}
+    }
 }
 
 #[inline(always)]

@@ -1,11 +1,13 @@
 //! x86-64: AVX-512, AVX2 and the baseline's SSE2.
 
+mod amx;
 mod bytes;
 mod level;
 mod stream;
 mod transpose;
 mod vectors;
 
+pub(super) use amx::{MatrixUnit, TileRegisters, matrix_unit};
 pub(super) use bytes::{dispatch_bytes, lookup};
 pub(crate) use level::Level;
 pub(super) use level::detect;

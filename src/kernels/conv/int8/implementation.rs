@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::plan::Int8Plan;
+use super::plan::{Int8Plan, Matrix};
 use crate::buffer::Buffer;
 use crate::dtype::DType;
 use crate::error::Result;
@@ -52,7 +52,10 @@ impl ConvKernel for Int8Plan {
     }
 
     fn weights_name(&self) -> Result<String> {
-        Ok("int8".into())
+        Ok(match self.matrix {
+            Some(Matrix { quads, .. }) => format!("int8 in tiles of {quads} quads"),
+            None => "int8".into(),
+        })
     }
 
     fn weight_bytes(&self) -> usize {

@@ -166,6 +166,51 @@ fn add<V: ByteVector, const O: usize>(proof: V::Proof, sums: &mut [V; O], quad: 
     }
 }
 
+/// Takes the sums of a row that are known: of each pixel those of each block. Each block has a sink.
+pub(super) fn summed(sums: &[[i32; BLOCK]], sinks: &mut [Sink<'_>]) {
+    bytes::dispatch(Summed { sums, sinks });
+}
+
+struct Summed<'a, 's, 'k> {
+    sums: &'a [[i32; BLOCK]],
+    sinks: &'s mut [Sink<'k>],
+}
+
+impl ByteLoop for Summed<'_, '_, '_> {
+    #[inline(always)]
+    fn run<V: ByteVector>(self, proof: V::Proof) {
+        let Summed { sums, sinks } = self;
+        let blocks = sinks.len();
+        for (block, sink) in sinks.iter_mut().enumerate() {
+            let width = sink.len();
+            let one = SummedBlock { sums: &sums[block..], blocks, sink };
+            match width {
+                8.. => tiles::<V, _, 8>(one, proof, width),
+                4.. => tiles::<V, _, 4>(one, proof, width),
+                _ => tiles::<V, _, 1>(one, proof, width),
+            }
+        }
+    }
+}
+
+struct SummedBlock<'a, 's, 'k> {
+    sums: &'a [[i32; BLOCK]],
+    blocks: usize,
+    sink: &'s mut Sink<'k>,
+}
+
+impl Tile for SummedBlock<'_, '_, '_> {
+    #[inline(always)]
+    fn tile<V: ByteVector, const P: usize>(&mut self, proof: V::Proof, x: usize) {
+        let sums = &self.sums[x * self.blocks..][..(P - 1) * self.blocks + 1];
+        let mut taken = [[V::load(proof, &sums[0])]; P];
+        for_each_below!(p < P => {
+            taken[p] = [V::load(proof, &sums[p * self.blocks])];
+        });
+        self.sink.take::<V, P, 1>(proof, x, &taken, 0);
+    }
+}
+
 /// Adds up rows of a block whose lanes each read their own channel; each row has a sink. `row` is the first, and the source of the next
 /// begins `step` **bytes** further on. Taps of the kernel's rows are those of `taps` that begin one.
 pub(super) fn own(row: Row<'_>, step: usize, shifts: Shifts, sinks: &mut [Sink<'_>]) {

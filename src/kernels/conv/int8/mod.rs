@@ -5,6 +5,9 @@
 //! instead. Source and result may be in blocks of channels, channels-last or NCHW: a tile that reads in another order than the
 //! kernel's, or meets padding, gets a copy of its part of the source, in planes of 16 channels with the zero point around the image.
 //!
+//! On machines with AMX, tile registers have the sums of 16 pixels by 16 output channels, and add up to 64 products to each at once
+//! (tiles.rs); planes of the source are as wide.
+//!
 //! s8 sources are made unsigned in that copy (plus 128). Sums begin with the bias minus the zero point times the sum of the weights.
 //! Sums become f32 once, the post-ops run on them, and `quantize` rounds once: in registers (sink.rs), or on rows in memory where a
 //! post-op is a function.
@@ -14,6 +17,7 @@ mod kernel;
 mod plan;
 mod rows;
 mod sink;
+mod tiles;
 mod weights;
 mod window;
 
@@ -35,10 +39,13 @@ use crate::kernels::conv::tiled::Out;
 use crate::kernels::lanes::RowIndex;
 use crate::machine::machine;
 use crate::memory::{try_collect, try_filled};
+use crate::simd::matrix::{Factors, Steps};
 use crate::threads::{current_threads, parallel_in_turns};
 
 /// Tasks for each thread of the team at least, so that a slow one costs little.
 const TASKS_PER_THREAD: usize = 4;
+/// The same where each task copies its source.
+const TASKS_PER_COPIER: usize = 2;
 
 impl Int8Plan {
     /// Writes every element of the result, its padding too.
@@ -95,27 +102,18 @@ struct Operation<'a> {
 impl Operation<'_> {
     fn phase(&self, phase: &Phase, out: Out<'_, u8>, failed: &OnceLock<Error>) {
         let plan = self.plan;
-        let units = plan.units.len();
         let [depth, height, all_width] = [0, 1, 2].map(|a| phase.axes[a].count);
         if depth * height * all_width == 0 {
             return;
         }
-        let width = all_width.div_ceil(all_width.div_ceil(ROW));
-        let widths = all_width.div_ceil(width);
         let window = Window::new(plan, phase);
-        // As many rows as leave a copy in a core's second cache, beside the weights.
-        let room = machine().caches.second / 4;
-        let planes = plan.units.iter().map(|unit| planes(unit).len()).max().unwrap_or(0);
-        let (one, two) = (window.bytes(planes, 1, width), window.bytes(planes, 2, width));
-        let rows = if window.in_place { height } else { 1 + room.saturating_sub(one) / (two - one).max(1) };
-        let others = plan.dst.n * depth * widths * units;
-        let wanted = (TASKS_PER_THREAD * self.threads).div_ceil(others.max(1));
-        let rows = rows.min(height.div_ceil(wanted)).clamp(1, height);
-        let heights = height.div_ceil(rows);
-        let most = [rows, width];
-        let prepared = Reading::new(plan, phase, &plan.units[0], &window, most);
-        parallel_in_turns(plan.dst.n * depth * heights * widths * units, |task| {
-            let (rest, unit) = (task / units, task % units);
+        let cut = self.cut(phase, &window);
+        let Cut { rows, width, units } = cut;
+        let (heights, widths) = (height.div_ceil(rows), all_width.div_ceil(width));
+        let groups = plan.units.len().div_ceil(units);
+        let prepared = Reading::new(plan, phase, &plan.units[0], &window, [rows, width]);
+        parallel_in_turns(plan.dst.n * depth * heights * widths * groups, |task| {
+            let (rest, group) = (task / groups, task % groups);
             let (rest, w) = (rest / widths, rest % widths * width);
             let (rest, h) = (rest / heights, rest % heights * rows);
             let position = Position {
@@ -124,35 +122,53 @@ impl Operation<'_> {
                 rows: rows.min(height - h),
                 width: width.min(all_width - w),
             };
-            let (form, size) = (&plan.units[unit].form, [position.rows, position.width]);
-            let other;
-            let reading = if size == most && *form == plan.units[0].form {
-                &prepared
-            } else {
-                other = Reading::new(plan, phase, &plan.units[unit], &window, size);
-                &other
-            };
-            if let Err(e) = self.tile(phase, unit, reading, &window, position, out) {
+            let part = Part { phase, window: &window, position, cut, prepared: &prepared };
+            let units = group * units..plan.units.len().min((group + 1) * units);
+            if let Err(e) = self.part(&part, units, out) {
                 let _ = failed.set(e);
             }
         });
     }
 
-    fn tile(
-        &self,
-        phase: &Phase,
-        unit: usize,
-        reading: &Reading,
-        window: &Window,
-        position: Position,
-        out: Out<'_, u8>,
-    ) -> Result<()> {
+    /// How large the tasks of a phase are.
+    fn cut(&self, phase: &Phase, window: &Window) -> Cut {
         let plan = self.plan;
-        // The same thread has the unit that comes so many units later.
-        let next = plan.units.get(unit + self.threads);
-        let unit = &plan.units[unit];
-        let Position { n, first, rows, width } = position;
-        let (planes, Reading { pixels, runs }) = (planes(unit), reading);
+        let [depth, height, all_width] = [0, 1, 2].map(|a| phase.axes[a].count);
+        let width = all_width.div_ceil(all_width.div_ceil(ROW));
+        let units = plan.units.len();
+        // As many rows as leave a copy in a core's second cache, beside the weights.
+        let room = machine().caches.second / 4;
+        let planes = plan.units.iter().map(|unit| plan.planes(unit).len()).max().unwrap_or(0);
+        let (one, two) = (window.bytes(planes, 1, width), window.bytes(planes, 2, width));
+        let most = if window.in_place { height } else { 1 + room.saturating_sub(one) / (two - one).max(1) };
+        let most = most.min(height);
+        let others = (plan.dst.n * depth * all_width.div_ceil(width)).max(1);
+        let rows_of = |tasks: usize| most.min(height.div_ceil(tasks)).max(1);
+        let read_alike = plan.units.iter().all(|unit| unit.form == plan.units[0].form);
+        if window.in_place || plan.is_depthwise() || !read_alike {
+            let rows = rows_of((TASKS_PER_THREAD * self.threads).div_ceil(others * units));
+            return Cut { rows, width, units: 1 };
+        }
+        // Units of a task share its copy. Tasks with other rows read the weights again, those with other units the source.
+        let wanted = (TASKS_PER_COPIER * self.threads).div_ceil(others);
+        let keeps_rows = plan.weight_bytes > window.bytes(planes, height, width);
+        let rows = if keeps_rows { most } else { rows_of(wanted) };
+        let groups = wanted.div_ceil(height.div_ceil(rows)).min(units);
+        Cut { rows, width, units: units.div_ceil(groups) }
+    }
+
+    /// Computes these units of a part.
+    fn part(&self, part: &Part<'_>, units: Range<usize>, out: Out<'_, u8>) -> Result<()> {
+        let Part { phase, window, position, cut, prepared } = *part;
+        let (plan, size) = (self.plan, [position.rows, position.width]);
+        let reading_of = |unit: &Unit| {
+            let is_prepared = (unit.count, &unit.form) == (plan.units[0].count, &plan.units[0].form);
+            (size != [cut.rows, cut.width] || !is_prepared)
+                .then(|| Reading::new(plan, phase, unit, window, size))
+        };
+        let first = &plan.units[units.start];
+        let other = reading_of(first);
+        let pixels = &other.as_ref().unwrap_or(prepared).pixels;
         let copy;
         // A phase without taps reads nothing.
         let src = if pixels.taps.is_empty() {
@@ -160,7 +176,8 @@ impl Operation<'_> {
         } else if window.in_place {
             &self.operands.src.bytes[window.origin(plan, &position)..]
         } else {
-            let bytes = window.bytes(planes.len(), rows, width);
+            let planes = plan.planes(first);
+            let bytes = window.bytes(planes.len(), position.rows, position.width);
             if bytes > isize::MAX as usize {
                 return Err(Error::OutOfMemory { bytes, call: plan.g.op });
             }
@@ -170,21 +187,34 @@ impl Operation<'_> {
             copy = filled;
             copy.as_bytes()
         };
-        let weights = self.weights[unit.weights..].as_chunks::<{ BLOCK * QUAD }>().0;
+        for number in units {
+            let unit = &plan.units[number];
+            // The same thread has the unit that comes so many units later.
+            let next = plan.units.get(number + if cut.units > 1 { 1 } else { self.threads });
+            let other = reading_of(unit);
+            self.unit(part, unit, next, other.as_ref().unwrap_or(prepared), src, out);
+        }
+        Ok(())
+    }
+
+    /// Computes a unit of a part whose source is `src`.
+    fn unit(
+        &self,
+        Part { phase, position, .. }: &Part<'_>,
+        unit: &Unit,
+        next: Option<&Unit>,
+        Reading { pixels, runs, steps }: &Reading,
+        src: &[u8],
+        out: Out<'_, u8>,
+    ) {
+        let plan = self.plan;
+        let Position { n, first, rows, width } = *position;
+        let weights = &self.weights[unit.weights..];
         let blocks = unit.block..unit.block + unit.count;
+        let start = &self.start[blocks.clone()];
         let shifts = plan.shifts();
         let mut writer =
             Rows::new(plan, &self.blocks[blocks.clone()], self.operands.residual.map(|r| r.bytes));
-        let row_at = |y: usize| Row {
-            src: if src.is_empty() { src } else { &src[y * pixels.row..] },
-            pixel: pixels.pixel,
-            taps: &pixels.taps,
-            kernel: plan.taps(),
-            weights,
-            // Once is enough.
-            ahead: next.filter(|_| y == 0).map_or(0, |next| next.weights - unit.weights),
-            start: &self.start[blocks.clone()],
-        };
         let place_at = |y: usize| Place {
             row: RowIndex {
                 n,
@@ -195,10 +225,28 @@ impl Operation<'_> {
             first: phase.axes[2].output(first[2]),
             step: phase.axes[2].out_step,
         };
+        if let (Some(matrix), Some(steps)) = (plan.matrix, steps) {
+            let of = Factors { src, pixel: pixels.pixel, weights, steps, start };
+            tiles::rows(matrix, of, pixels.row, [rows, width], |y, sums| {
+                writer.write(place_at(y), width, out, |sinks| kernel::summed(sums, sinks));
+            });
+            return;
+        }
+        let weights = weights.as_chunks::<{ BLOCK * QUAD }>().0;
+        let row_at = |y: usize| Row {
+            src: if src.is_empty() { src } else { &src[y * pixels.row..] },
+            pixel: pixels.pixel,
+            taps: &pixels.taps,
+            kernel: plan.taps(),
+            weights,
+            // Once is enough.
+            ahead: next.filter(|_| y == 0).map_or(0, |next| next.weights - unit.weights),
+            start,
+        };
         if unit.form == Form::Own {
             let own = |sinks: &mut [Sink<'_>]| kernel::own(row_at(0), pixels.row, shifts, sinks);
             if writer.write_at_once((0..rows).map(place_at), width, out, own) {
-                return Ok(());
+                return;
             }
         }
         for y in 0..rows {
@@ -208,19 +256,39 @@ impl Operation<'_> {
                 Form::Own => kernel::own(row, pixels.row, shifts, sinks),
             });
         }
-        Ok(())
     }
 }
 
-/// How a unit reads the source of a tile.
+/// How large tasks are: rows and pixels of a row, and how many units follow each other in one.
+#[derive(Clone, Copy)]
+struct Cut {
+    rows: usize,
+    width: usize,
+    units: usize,
+}
+
+/// A part of a phase, with what its tasks have in common.
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    phase: &'a Phase,
+    window: &'a Window,
+    position: Position,
+    cut: Cut,
+    /// How the first unit reads parts of that size.
+    prepared: &'a Reading,
+}
+
+/// How a unit reads the source of a part.
 struct Reading {
     pixels: Pixels,
     /// Of [`Form::Shared`].
     runs: Vec<Run>,
+    /// If tiles compute it.
+    steps: Option<Steps>,
 }
 
 impl Reading {
-    /// Of a tile of so many rows and so wide.
+    /// Of a part of so many rows and so wide.
     fn new(
         plan: &Int8Plan,
         phase: &Phase,
@@ -228,29 +296,22 @@ impl Reading {
         window: &Window,
         [rows, width]: [usize; 2],
     ) -> Reading {
-        let planes = planes(unit);
+        let planes = plan.planes(unit);
         let pixels = window.pixels(plan, phase, planes.len(), rows, width);
         let first = if window.in_place { 0 } else { planes.start };
         let run = |plane: usize, quads: &Range<usize>| {
-            let of_plane = plane * BLOCK / QUAD;
+            let of_plane = plane * plan.quads;
             Run {
                 at: (plane - first) * pixels.plane,
                 first: quads.start.saturating_sub(of_plane),
-                end: (quads.end - of_plane).min(BLOCK / QUAD),
+                end: (quads.end - of_plane).min(plan.quads),
             }
         };
-        let runs = match &unit.form {
+        let runs: Vec<Run> = match &unit.form {
             Form::Shared(quads) => planes.map(|plane| run(plane, quads)).collect(),
             Form::Own => Vec::new(),
         };
-        Reading { pixels, runs }
-    }
-}
-
-/// The planes of 16 source channels that a unit reads.
-fn planes(unit: &Unit) -> Range<usize> {
-    match &unit.form {
-        Form::Shared(quads) => quads.start * QUAD / BLOCK..(quads.end * QUAD).div_ceil(BLOCK),
-        Form::Own => unit.block..unit.block + 1,
+        let steps = plan.matrix.map(|matrix| tiles::steps(plan, matrix, unit, &pixels, &runs));
+        Reading { pixels, runs, steps }
     }
 }

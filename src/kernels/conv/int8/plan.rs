@@ -8,6 +8,7 @@ use crate::kernels::conv::phases::{Phase, cube, phases};
 use crate::kernels::lanes::Lanes;
 use crate::layout::dims::Dims;
 use crate::layout::either::SourceLayout;
+use crate::simd::matrix::{MatrixUnit, ROWS, matrix_unit};
 
 /// Channels of a block: lanes of the sums, and bytes of a pixel in a plane of the source.
 pub(super) const BLOCK: usize = 16;
@@ -15,6 +16,10 @@ pub(super) const BLOCK: usize = 16;
 pub(super) const QUAD: usize = 4;
 /// Blocks of the result that read the same source vectors.
 pub(super) const PAIR: usize = 2;
+
+/// Quads that a sum meets at least, and that a tile adds up at once at least: below, vectors are as fast, whose sums stay in registers.
+const LEAST: usize = 16;
+const LEAST_AT_ONCE: usize = 3;
 
 /// Pixels of a row that is computed at once, at most.
 pub(super) const ROW: usize = 64;
@@ -27,8 +32,20 @@ pub(crate) struct Int8Plan {
     pub src: Lanes,
     pub dst: Lanes,
     pub units: Vec<Unit>,
+    /// Quads of a plane of source channels: those of a block, or of a tile.
+    pub quads: usize,
+    /// What multiplies tiles, if it computes this.
+    pub matrix: Option<Matrix>,
     /// **Bytes** of all weights, without the sums behind them.
     pub weight_bytes: usize,
+}
+
+/// Sums of tiles of the source by tiles of weights.
+#[derive(Clone, Copy)]
+pub(super) struct Matrix {
+    pub unit: MatrixUnit,
+    /// Rows of a tile of weights: the quads of a plane, or the taps along W where a pixel is one quad.
+    pub quads: usize,
 }
 
 /// Blocks of the result that are computed together.
@@ -46,8 +63,8 @@ pub(super) struct Unit {
 /// How the lanes of a block read the source.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Form {
-    /// Every lane reads the same channels, those of these quads; weights of channels that are not of a lane's group are 0. Weights:
-    /// plane by plane, tap by tap, quad by quad, block by block, `[16 outputs][4 channels]`.
+    /// Every lane reads the same channels, those of these quads; weights of channels that are not of a lane's group, or not there, are
+    /// 0. Weights: plane by plane, tap by tap, quad by quad, block by block, `[16 outputs][4 channels]`.
     Shared(Range<usize>),
     /// Each lane reads its own channel, four pixels along W at once. Weights: `[taps of D and H][shifts][16 channels][4 taps]`, where
     /// [`Shifts`] says how many vectors there are for each shift.
@@ -129,7 +146,10 @@ impl Int8Plan {
             };
         }
         let blocks = g.o.div_ceil(BLOCK);
-        let mut plan = Int8Plan { g, types: p.types, src, dst, units: Vec::new(), weight_bytes: 0 };
+        let (units, types) = (Vec::new(), p.types);
+        let quads = BLOCK / QUAD;
+        let mut plan = Int8Plan { g, types, src, dst, units, quads, matrix: None, weight_bytes: 0 };
+        plan.use_tiles();
         let mut block = 0;
         while block < blocks {
             let form = plan.form(block);
@@ -150,17 +170,72 @@ impl Int8Plan {
         if self.is_depthwise() {
             return Form::Own;
         }
+        let quads = self.quads_of(block);
+        match self.matrix {
+            // Whole tiles. Where there are no channels, weights are 0.
+            Some(_) if !self.is_narrow() => Form::Shared(quads.start..quads.end.next_multiple_of(self.quads)),
+            _ => Form::Shared(quads),
+        }
+    }
+
+    /// The quads of channels that a block's outputs read.
+    fn quads_of(&self, block: usize) -> Range<usize> {
         let g = &self.g;
-        let outputs = block * BLOCK..(block * BLOCK + BLOCK).min(g.o);
+        let outputs = self.channels_of(block);
         let (og, cg) = (g.o / g.groups, g.c / g.groups);
         let channels = outputs.start / og * cg..((outputs.end - 1) / og + 1) * cg;
-        Form::Shared(channels.start / QUAD..channels.end.div_ceil(QUAD))
+        channels.start / QUAD..channels.end.div_ceil(QUAD)
+    }
+
+    /// Lets tiles compute this, if there are such registers, and the sums have enough products for them.
+    fn use_tiles(&mut self) {
+        let is_long =
+            !self.is_depthwise() && self.blocks() > 0 && self.quads_of(0).len() * self.taps() >= LEAST;
+        let Some(unit) = matrix_unit().filter(|_| is_long) else { return };
+        let quads = match self.is_narrow() {
+            true => {
+                let along_w = cube(&self.g.kernel, 1)[2];
+                let are_together = self.g.dilation.last() == Some(&1) && !self.g.transposed;
+                Some(along_w).filter(|taps| are_together && *taps <= ROWS)
+            }
+            false => self.quads_of_tile().inspect(|quads| self.quads = *quads),
+        };
+        self.matrix = quads.filter(|quads| *quads >= LEAST_AT_ONCE).map(|quads| Matrix { unit, quads });
+        if self.matrix.is_none() {
+            self.quads = BLOCK / QUAD;
+        }
+    }
+
+    /// As many quads as divide what every block reads into tiles. What ungrouped blocks read may be made longer.
+    fn quads_of_tile(&self) -> Option<usize> {
+        let ranges = || (0..self.blocks()).map(|block| self.quads_of(block));
+        let is_divided =
+            |by: usize| ranges().all(|quads| quads.start.is_multiple_of(by) && quads.end.is_multiple_of(by));
+        let most = (1..=ROWS).rev().find(|by| is_divided(*by))?;
+        if self.g.groups > 1 || most >= ROWS / 2 {
+            return Some(most);
+        }
+        let all = self.g.c.div_ceil(QUAD);
+        Some(all.div_ceil(all.div_ceil(ROWS)))
+    }
+
+    /// Whether a pixel of the source is one quad.
+    pub fn is_narrow(&self) -> bool {
+        self.g.c <= QUAD && !self.is_depthwise()
     }
 
     /// Whether all blocks are of [`Form::Own`]: each channel reads its own, at taps that follow each other along W.
     pub fn is_depthwise(&self) -> bool {
         let g = &self.g;
         g.groups == g.c && g.c == g.o && g.dilation.last() == Some(&1) && !g.transposed
+    }
+
+    /// The planes of source channels that a unit reads.
+    pub fn planes(&self, unit: &Unit) -> Range<usize> {
+        match &unit.form {
+            Form::Shared(quads) => quads.start / self.quads..quads.end.div_ceil(self.quads),
+            Form::Own => unit.block..unit.block + 1,
+        }
     }
 
     /// Taps of the kernel.

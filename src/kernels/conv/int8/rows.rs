@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::plan::{BLOCK, Int8Plan, PAIR, ROW};
-use super::sink::{AllSteps, Finished, Sink, Steps, To};
+use super::sink::{AllSteps, Finished, Residual, Sink, Spread, Steps, To};
 use crate::dtype::{DType, Element};
 use crate::elementwise;
 use crate::kernels::bytes::{ByteRange, number};
@@ -47,6 +47,15 @@ fn pieces(view: &Lanes, place: Place, pixels: usize, mut f: impl FnMut(usize, us
 fn together(view: &Lanes, place: Place) -> Option<usize> {
     let is = view.lanes == BLOCK && place.step == 1;
     is.then(|| view.offset(place.row) + place.first * BLOCK)
+}
+
+/// Where the pixels of a row begin if they have the channels of all blocks, and how far the next one is.
+fn among_others(view: &Lanes, place: Place) -> Option<[usize; 2]> {
+    let is = view.lanes == view.c && view.blocks == 1;
+    is.then(|| {
+        let start = view.offset(RowIndex { block: 0, ..place.row }) + place.row.block * BLOCK;
+        [start + place.first * view.lanes, place.step * view.lanes]
+    })
 }
 
 /// What becomes of the sums of one block.
@@ -113,22 +122,13 @@ impl<'a> Rows<'a> {
     ) {
         let second = Place { row: RowIndex { block: place.row.block + 1, ..place.row }, ..place };
         let places = [place, second];
-        let [first, second] = places.map(|place| together(self.view, place));
-        let (Some(range), Some((first, second))) = (self.quantize, first.zip(second)) else {
-            return self.write_rows(places, pixels, out, fill);
-        };
-        match self.blocks {
-            [Block { steps: Some(a), .. }] => fill(&mut [self.in_place(*a, range, first, pixels, out)]),
-            [Block { steps: Some(a), .. }, Block { steps: Some(b), .. }] => fill(&mut [
-                self.in_place(*a, range, first, pixels, out),
-                self.in_place(*b, range, second, pixels, out),
-            ]),
+        let sink = |i: usize| self.in_place(self.blocks.get(i)?, places[i], pixels, out);
+        match (self.blocks.len(), sink(0), sink(1)) {
+            (1, Some(only), _) => fill(&mut [only]),
+            (2, Some(first), Some(second)) => fill(&mut [first, second]),
             _ => return self.write_rows(places, pixels, out, fill),
         }
-        for (block, at) in self.blocks.iter().zip([first, second]) {
-            // SAFETY: as in `in_place`; the sinks have ended.
-            block.clear_tail(unsafe { out.pixels(at, pixels * BLOCK) }.as_chunks_mut().0);
-        }
+        self.blocks.iter().zip(places).for_each(|(block, place)| self.clear_tail(block, place, pixels, out));
     }
 
     /// As [`Rows::write`] for all these rows of one block at once, if they are written where they belong, and only then. Returns
@@ -140,37 +140,49 @@ impl<'a> Rows<'a> {
         out: Out<'_, u8>,
         fill: impl FnOnce(&mut [Sink<'_>]),
     ) -> bool {
-        let ([block @ Block { steps: Some(steps), .. }], Some(range)) = (self.blocks, self.quantize) else {
-            return false;
-        };
-        let starts = || places.clone().map(|place| together(self.view, place));
-        let sinks = starts().map(|at| Some(self.in_place(*steps, range, at?, pixels, out)));
+        let [block] = self.blocks else { return false };
+        let sinks = places.clone().map(|place| self.in_place(block, place, pixels, out));
         let Some(mut sinks) = sinks.collect::<Option<Vec<_>>>() else { return false };
         fill(&mut sinks);
         drop(sinks);
-        starts().flatten().for_each(|at| {
-            // SAFETY: as in `in_place`; the sinks have ended.
-            block.clear_tail(unsafe { out.pixels(at, pixels * BLOCK) }.as_chunks_mut().0);
-        });
+        places.for_each(|place| self.clear_tail(block, place, pixels, out));
         true
     }
 
-    /// Bytes that are written where they belong, from `at` on.
+    /// Bytes that are written where they belong, if this can be.
     fn in_place<'s>(
         &self,
-        steps: Steps<'s>,
-        range: ByteRange,
-        at: usize,
+        block: &Block<'s>,
+        place: Place,
         pixels: usize,
         out: Out<'s, u8>,
-    ) -> Sink<'s>
+    ) -> Option<Sink<'s>>
     where
         'a: 's,
     {
-        let residual = self.residual.map_or(&[][..], |bytes| bytes[at..at + pixels * BLOCK].as_chunks().0);
-        // SAFETY: pixels and channels of this row, which one task has; the reference ends with the sink.
-        let bytes = unsafe { out.pixels(at, pixels * BLOCK) };
-        Sink::Finished(Finished { steps, residual }, To::Bytes(range, bytes.as_chunks_mut().0))
+        let (steps, range) = (block.steps?, self.quantize?);
+        let residual = |at: usize, step: usize, lanes: usize| {
+            let bytes = self.residual.map_or(&[][..], |bytes| &bytes[at..]);
+            Finished { steps, residual: Residual { bytes, step, lanes } }
+        };
+        if let Some(at) = together(self.view, place) {
+            // SAFETY: pixels and channels of this row, which one task has; the reference ends with the sink.
+            let bytes = unsafe { out.pixels(at, pixels * BLOCK) };
+            let to = To::Bytes(range, bytes.as_chunks_mut().0);
+            return Some(Sink::Finished(residual(at, BLOCK, BLOCK), to));
+        }
+        let ([at, step], lanes) = (among_others(self.view, place)?, block.channels.len());
+        // SAFETY: as above.
+        let to = To::Spread(range, unsafe { Spread::new(out, at, step, lanes, pixels) });
+        Some(Sink::Finished(residual(at, step, lanes), to))
+    }
+
+    /// Zeros behind the channels of a row that was written where it belongs.
+    fn clear_tail(&self, block: &Block<'_>, place: Place, pixels: usize, out: Out<'_, u8>) {
+        if let Some(at) = together(self.view, place) {
+            // SAFETY: as in `in_place`; the sinks have ended.
+            block.clear_tail(unsafe { out.pixels(at, pixels * BLOCK) }.as_chunks_mut().0);
+        }
     }
 
     fn write_rows(
@@ -186,7 +198,8 @@ impl<'a> Rows<'a> {
         let of_blocks = blocks.iter().zip(places);
         for ((sink, added), (block, place)) in sinks.iter_mut().zip(added).zip(of_blocks.clone()) {
             let (Some(steps), Sink::Sums(row)) = (&block.steps, &mut *sink) else { continue };
-            let residual = residual.map_or(&[][..], |bytes| read(view, bytes, place, &mut added[..pixels]));
+            let bytes = residual.map_or(&[][..], |bytes| read(view, bytes, place, &mut added[..pixels]));
+            let residual = Residual { bytes: bytes.as_flattened(), step: BLOCK, lanes: BLOCK };
             let (row, finished) = (std::mem::take(row), Finished { steps: *steps, residual });
             let to = match quantize {
                 None => To::Numbers(bytemuck::cast_slice_mut(row)),

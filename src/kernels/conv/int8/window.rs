@@ -21,13 +21,13 @@ pub(super) struct Window {
     low: [isize; 3],
     span: [usize; 3],
     step: [usize; 3],
-    /// **Bytes** of a pixel in a plane of a copy: [`BLOCK`], or [`QUAD`] where there are no more channels.
+    /// **Bytes** of a pixel in a plane of a copy: all its quads, or the only one.
     lanes: usize,
 }
 
 /// The same for tiles of one size.
 pub(super) struct Pixels {
-    /// From one plane of 16 channels to the next.
+    /// From one plane of channels to the next.
     pub plane: usize,
     /// From one output row's pixels to the next one's.
     pub row: usize,
@@ -43,11 +43,15 @@ impl Window {
     pub fn new(plan: &Int8Plan, phase: &Phase) -> Window {
         let reach = [0, 1, 2].map(|a| phase.axes[a].reach());
         let is_inside = (0..3).all(|a| phase.axes[a].is_inside(plan.src.spatial[a]));
-        let has_quads =
-            plan.src.lanes == BLOCK || plan.src.lanes == plan.g.c && plan.g.c.is_multiple_of(QUAD);
-        let in_place = is_inside && has_quads && !plan.is_depthwise() && plan.flip() == 0;
+        // Of the pixels' bytes as they lie: all planes, or one.
+        let lane_bytes = if plan.matrix.is_some() { plan.quads * QUAD } else { QUAD };
+        let has_quads = plan.src.lanes == BLOCK && plan.quads * QUAD == BLOCK
+            || plan.src.lanes == plan.g.c && plan.g.c.is_multiple_of(lane_bytes);
+        // Tiles read neighbouring pixels of one quad as one.
+        let is_joined = plan.matrix.is_some() && plan.is_narrow();
+        let in_place = is_inside && has_quads && !plan.is_depthwise() && !is_joined && plan.flip() == 0;
         let step = [0, 1, 2].map(|a| phase.axes[a].step);
-        let lanes = if plan.g.c <= QUAD && !plan.is_depthwise() { QUAD } else { BLOCK };
+        let lanes = if plan.is_narrow() { QUAD } else { plan.quads * QUAD };
         Window { in_place, low: reach.map(|(low, _)| low), span: reach.map(|(_, span)| span), step, lanes }
     }
 
@@ -70,10 +74,10 @@ impl Window {
         let shape = self.shape(planes, rows, width);
         let [_, depth, height, columns] = shape;
         let (plane, d, h, w) = match self.in_place {
-            true if plan.src.lanes == BLOCK => {
+            true if plan.src.lanes == BLOCK && plan.quads * QUAD == BLOCK => {
                 (plan.src.stride_block, plan.src.stride_d, plan.src.stride_h, BLOCK)
             }
-            true => (BLOCK, plan.src.stride_d, plan.src.stride_h, plan.src.lanes),
+            true => (plan.quads * QUAD, plan.src.stride_d, plan.src.stride_h, plan.src.lanes),
             false => {
                 let row = columns * self.lanes;
                 (depth * height * row, height * row, row, self.lanes)
@@ -139,7 +143,8 @@ impl Window {
                     let at = RowIndex { n: position.n, block: plane, d, h };
                     match lanes {
                         BLOCK => copy_row::<BLOCK>(&plan.src, plan.g.c, src, at, x, inner),
-                        _ => copy_row::<QUAD>(&plan.src, plan.g.c, src, at, x, inner),
+                        QUAD => copy_row::<QUAD>(&plan.src, plan.g.c, src, at, x, inner),
+                        _ => copy_lanes(&plan.src, plan.g.c, lanes, src, at, x, inner),
                     }
                     if flip != 0 {
                         inner.iter_mut().for_each(|byte| *byte ^= flip);
@@ -188,5 +193,25 @@ fn copy_row<const L: usize>(from: &Lanes, c: usize, src: &[u8], row: RowIndex, x
         }
         lane += count;
         c += count;
+    }
+}
+
+/// As [`copy_row`] of planes of `lanes` channels.
+fn copy_lanes(from: &Lanes, c: usize, lanes: usize, src: &[u8], row: RowIndex, x: usize, to: &mut [u8]) {
+    let first = row.block * lanes;
+    let end = (first + lanes).min(c);
+    let mut channel = first;
+    while channel < end {
+        let (block, lane) = (channel / from.lanes, channel % from.lanes);
+        let count = (from.lanes - lane).min(end - channel);
+        let at = from.offset(RowIndex { block, ..row }) + x * from.lanes + lane;
+        let pairs = to[channel - first..].chunks_mut(lanes).zip(src[at..].chunks(from.lanes));
+        match count {
+            // A size that is known is no call.
+            BLOCK => pairs.for_each(|(to, from)| to[..BLOCK].copy_from_slice(&from[..BLOCK])),
+            1 => pairs.for_each(|(to, from)| to[0] = from[0]),
+            _ => pairs.for_each(|(to, from)| to[..count].copy_from_slice(&from[..count])),
+        }
+        channel += count;
     }
 }
