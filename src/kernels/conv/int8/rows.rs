@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::plan::{BLOCK, Int8Plan, PAIR, ROW};
-use super::sink::{AllSteps, Finished, Residual, Sink, Spread, Steps, To};
+use super::sink::{AllSteps, Finished, Sink, Steps, To};
 use crate::dtype::{DType, Element};
 use crate::elementwise;
 use crate::kernels::bytes::{ByteRange, number};
@@ -47,15 +47,6 @@ fn pieces(view: &Lanes, place: Place, pixels: usize, mut f: impl FnMut(usize, us
 fn together(view: &Lanes, place: Place) -> Option<usize> {
     let is = view.lanes == BLOCK && place.step == 1;
     is.then(|| view.offset(place.row) + place.first * BLOCK)
-}
-
-/// Where the pixels of a row begin if they have the channels of all blocks, and how far the next one is.
-fn among_others(view: &Lanes, place: Place) -> Option<[usize; 2]> {
-    let is = view.lanes == view.c && view.blocks == 1;
-    is.then(|| {
-        let start = view.offset(RowIndex { block: 0, ..place.row }) + place.row.block * BLOCK;
-        [start + place.first * view.lanes, place.step * view.lanes]
-    })
 }
 
 /// What becomes of the sums of one block.
@@ -122,13 +113,22 @@ impl<'a> Rows<'a> {
     ) {
         let second = Place { row: RowIndex { block: place.row.block + 1, ..place.row }, ..place };
         let places = [place, second];
-        let sink = |i: usize| self.in_place(self.blocks.get(i)?, places[i], pixels, out);
-        match (self.blocks.len(), sink(0), sink(1)) {
-            (1, Some(only), _) => fill(&mut [only]),
-            (2, Some(first), Some(second)) => fill(&mut [first, second]),
+        let [first, second] = places.map(|place| together(self.view, place));
+        let (Some(range), Some((first, second))) = (self.quantize, first.zip(second)) else {
+            return self.write_rows(places, pixels, out, fill);
+        };
+        match self.blocks {
+            [Block { steps: Some(a), .. }] => fill(&mut [self.in_place(*a, range, first, pixels, out)]),
+            [Block { steps: Some(a), .. }, Block { steps: Some(b), .. }] => fill(&mut [
+                self.in_place(*a, range, first, pixels, out),
+                self.in_place(*b, range, second, pixels, out),
+            ]),
             _ => return self.write_rows(places, pixels, out, fill),
         }
-        self.blocks.iter().zip(places).for_each(|(block, place)| self.clear_tail(block, place, pixels, out));
+        for (block, at) in self.blocks.iter().zip([first, second]) {
+            // SAFETY: as in `in_place`; the sinks have ended.
+            block.clear_tail(unsafe { out.pixels(at, pixels * BLOCK) }.as_chunks_mut().0);
+        }
     }
 
     /// As [`Rows::write`] for all these rows of one block at once, if they are written where they belong, and only then. Returns
@@ -140,49 +140,37 @@ impl<'a> Rows<'a> {
         out: Out<'_, u8>,
         fill: impl FnOnce(&mut [Sink<'_>]),
     ) -> bool {
-        let [block] = self.blocks else { return false };
-        let sinks = places.clone().map(|place| self.in_place(block, place, pixels, out));
+        let ([block @ Block { steps: Some(steps), .. }], Some(range)) = (self.blocks, self.quantize) else {
+            return false;
+        };
+        let starts = || places.clone().map(|place| together(self.view, place));
+        let sinks = starts().map(|at| Some(self.in_place(*steps, range, at?, pixels, out)));
         let Some(mut sinks) = sinks.collect::<Option<Vec<_>>>() else { return false };
         fill(&mut sinks);
         drop(sinks);
-        places.for_each(|place| self.clear_tail(block, place, pixels, out));
+        starts().flatten().for_each(|at| {
+            // SAFETY: as in `in_place`; the sinks have ended.
+            block.clear_tail(unsafe { out.pixels(at, pixels * BLOCK) }.as_chunks_mut().0);
+        });
         true
     }
 
-    /// Bytes that are written where they belong, if this can be.
+    /// Bytes that are written where they belong, from `at` on.
     fn in_place<'s>(
         &self,
-        block: &Block<'s>,
-        place: Place,
+        steps: Steps<'s>,
+        range: ByteRange,
+        at: usize,
         pixels: usize,
         out: Out<'s, u8>,
-    ) -> Option<Sink<'s>>
+    ) -> Sink<'s>
     where
         'a: 's,
     {
-        let (steps, range) = (block.steps?, self.quantize?);
-        let residual = |at: usize, step: usize, lanes: usize| {
-            let bytes = self.residual.map_or(&[][..], |bytes| &bytes[at..]);
-            Finished { steps, residual: Residual { bytes, step, lanes } }
-        };
-        if let Some(at) = together(self.view, place) {
-            // SAFETY: pixels and channels of this row, which one task has; the reference ends with the sink.
-            let bytes = unsafe { out.pixels(at, pixels * BLOCK) };
-            let to = To::Bytes(range, bytes.as_chunks_mut().0);
-            return Some(Sink::Finished(residual(at, BLOCK, BLOCK), to));
-        }
-        let ([at, step], lanes) = (among_others(self.view, place)?, block.channels.len());
-        // SAFETY: as above.
-        let to = To::Spread(range, unsafe { Spread::new(out, at, step, lanes, pixels) });
-        Some(Sink::Finished(residual(at, step, lanes), to))
-    }
-
-    /// Zeros behind the channels of a row that was written where it belongs.
-    fn clear_tail(&self, block: &Block<'_>, place: Place, pixels: usize, out: Out<'_, u8>) {
-        if let Some(at) = together(self.view, place) {
-            // SAFETY: as in `in_place`; the sinks have ended.
-            block.clear_tail(unsafe { out.pixels(at, pixels * BLOCK) }.as_chunks_mut().0);
-        }
+        let residual = self.residual.map_or(&[][..], |bytes| bytes[at..at + pixels * BLOCK].as_chunks().0);
+        // SAFETY: pixels and channels of this row, which one task has; the reference ends with the sink.
+        let bytes = unsafe { out.pixels(at, pixels * BLOCK) };
+        Sink::Finished(Finished { steps, residual }, To::Bytes(range, bytes.as_chunks_mut().0))
     }
 
     fn write_rows(
@@ -198,8 +186,7 @@ impl<'a> Rows<'a> {
         let of_blocks = blocks.iter().zip(places);
         for ((sink, added), (block, place)) in sinks.iter_mut().zip(added).zip(of_blocks.clone()) {
             let (Some(steps), Sink::Sums(row)) = (&block.steps, &mut *sink) else { continue };
-            let bytes = residual.map_or(&[][..], |bytes| read(view, bytes, place, &mut added[..pixels]));
-            let residual = Residual { bytes: bytes.as_flattened(), step: BLOCK, lanes: BLOCK };
+            let residual = residual.map_or(&[][..], |bytes| read(view, bytes, place, &mut added[..pixels]));
             let (row, finished) = (std::mem::take(row), Finished { steps: *steps, residual });
             let to = match quantize {
                 None => To::Numbers(bytemuck::cast_slice_mut(row)),
@@ -235,7 +222,7 @@ fn read<'a>(view: &Lanes, bytes: &'a [u8], place: Place, to: &'a mut [[u8; BLOCK
     }
     pieces(view, place, to.len(), |pixel, lane, elements| {
         let at = pixel * BLOCK + lane;
-        to.as_flattened_mut()[at..at + elements.len()].copy_from_slice(&bytes[elements]);
+        copy_pixel(&bytes[elements.clone()], &mut to.as_flattened_mut()[at..at + elements.len()]);
     });
     to
 }
@@ -255,8 +242,19 @@ fn put<E: bytemuck::Pod>(view: &Lanes, row: &[[E; BLOCK]], place: Place, out: Ou
         let first = (pixel * BLOCK + lane) * size;
         let from = &from[first..first + elements.len() * size];
         // SAFETY: pixels and channels of this row, which one task has; the reference ends here.
-        unsafe { out.pixels(elements.start * size, from.len()) }.copy_from_slice(from);
+        copy_pixel(from, unsafe { out.pixels(elements.start * size, from.len()) });
     });
+}
+
+/// Copies a pixel, or some channels of it. A size that is known is no call.
+#[inline(always)]
+fn copy_pixel(from: &[u8], to: &mut [u8]) {
+    const WIDE: usize = BLOCK * size_of::<f32>();
+    match from.len() {
+        BLOCK => to[..BLOCK].copy_from_slice(&from[..BLOCK]),
+        WIDE => to[..WIDE].copy_from_slice(&from[..WIDE]),
+        _ => to.copy_from_slice(from),
+    }
 }
 
 /// A row whose post-ops run in memory.

@@ -7,7 +7,6 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernels::bytes::ByteRange;
 use crate::kernels::conv::epilogue::Finish;
-use crate::kernels::conv::tiled::Out;
 use crate::memory;
 use crate::post_ops::PostOp;
 use crate::simd::bytes::ByteVector;
@@ -126,88 +125,13 @@ pub(super) enum Sink<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct Finished<'a> {
     pub steps: Steps<'a>,
-    pub residual: Residual<'a>,
-}
-
-/// A row of a residual.
-#[derive(Clone, Copy)]
-pub(super) struct Residual<'a> {
-    /// From its first pixel on.
-    pub bytes: &'a [u8],
-    /// **Bytes** from one pixel to the next.
-    pub step: usize,
-    /// Channels of a pixel: [`BLOCK`], or fewer.
-    pub lanes: usize,
-}
-
-impl Residual<'_> {
-    #[inline(always)]
-    fn pixel(self, x: usize) -> [u8; BLOCK] {
-        let from = &self.bytes[x * self.step..][..self.lanes];
-        let mut pixel = [0; BLOCK];
-        match from.first_chunk() {
-            Some(all) => pixel = *all,
-            None => pixel[..from.len()].copy_from_slice(from),
-        }
-        pixel
-    }
+    pub residual: &'a [[u8; BLOCK]],
 }
 
 /// Numbers, or what `quantize` makes of them.
 pub(super) enum To<'a> {
     Numbers(&'a mut [[f32; BLOCK]]),
     Bytes(ByteRange, &'a mut [[u8; BLOCK]]),
-    /// The same among the bytes of other blocks.
-    Spread(ByteRange, Spread<'a>),
-}
-
-/// The bytes of a block in a row of pixels that have those of other blocks beside them.
-pub(super) struct Spread<'a> {
-    out: Out<'a, u8>,
-    at: usize,
-    step: usize,
-    lanes: usize,
-    pixels: usize,
-}
-
-impl<'a> Spread<'a> {
-    /// `lanes` bytes of each pixel, `step` bytes apart, the first at `at`.
-    ///
-    /// # Safety
-    /// No other thread reads or writes these bytes, and nobody has another reference to them while this is used.
-    pub unsafe fn new(out: Out<'a, u8>, at: usize, step: usize, lanes: usize, pixels: usize) -> Spread<'a> {
-        Spread { out, at, step, lanes, pixels }
-    }
-}
-
-/// Where bytes of pixels go.
-trait Write {
-    /// Writes the first `count` of four pixels, from pixel `x` on.
-    fn write(&mut self, x: usize, four: &[u8; FOUR * BLOCK], count: usize);
-}
-
-impl Write for &mut [[u8; BLOCK]] {
-    #[inline(always)]
-    fn write(&mut self, x: usize, four: &[u8; FOUR * BLOCK], count: usize) {
-        self[x..x + count].copy_from_slice(&four.as_chunks().0[..count]);
-    }
-}
-
-impl Write for Spread<'_> {
-    #[inline(always)]
-    fn write(&mut self, x: usize, four: &[u8; FOUR * BLOCK], count: usize) {
-        assert!(x + count <= self.pixels);
-        for (i, pixel) in four.as_chunks::<BLOCK>().0[..count].iter().enumerate() {
-            let at = self.at + (x + i) * self.step;
-            // SAFETY: a pixel of those that `new` was promised; each reference ends here.
-            unsafe {
-                match self.lanes {
-                    BLOCK => *self.out.pixel(at) = *pixel,
-                    lanes => self.out.pixels(at, lanes).copy_from_slice(&pixel[..lanes]),
-                }
-            }
-        }
-    }
 }
 
 impl Sink<'_> {
@@ -217,7 +141,6 @@ impl Sink<'_> {
             Sink::Sums(to) => to.len(),
             Sink::Finished(_, To::Numbers(to)) => to.len(),
             Sink::Finished(_, To::Bytes(_, to)) => to.len(),
-            Sink::Finished(_, To::Spread(_, to)) => to.pixels,
         }
     }
 
@@ -240,7 +163,7 @@ impl Sink<'_> {
                 return;
             }
         };
-        let numbers = finished.numbers(proof, x, sums, o);
+        let mut numbers = finished.numbers(proof, x, sums, o);
         match to {
             To::Numbers(to) => {
                 let to: &mut [[i32; BLOCK]] = bytemuck::cast_slice_mut(&mut to[x..x + P]);
@@ -248,8 +171,23 @@ impl Sink<'_> {
                     numbers[p].store(&mut to[p]);
                 });
             }
-            To::Bytes(range, to) => finished.write(*range, numbers, x, to),
-            To::Spread(range, to) => finished.write(*range, numbers, x, to),
+            To::Bytes(range, to) => {
+                if !finished.steps.are_small {
+                    for_each_below!(p < P => {
+                        numbers[p] = range.within(numbers[p]);
+                    });
+                }
+                let to = &mut to[x..x + P];
+                for_each_below!(p < P => {
+                    if p.is_multiple_of(FOUR) {
+                        let (to, _) = to[p..].split_at_mut(FOUR.min(P - p));
+                        let last = P - 1;
+                        let [a, b, c] = [(p + 1).min(last), (p + 2).min(last), (p + 3).min(last)];
+                        let four = range.bytes([numbers[p], numbers[a], numbers[b], numbers[c]]);
+                        to.copy_from_slice(&four.as_chunks().0[..to.len()]);
+                    }
+                });
+            }
         }
     }
 }
@@ -288,37 +226,14 @@ impl Finished<'_> {
                 }
                 Step::Residual { is_signed, scale, zero_point } => {
                     let scale = V::numbers(proof, &[*scale; BLOCK]);
+                    let residual = &self.residual[x..x + P];
                     for_each_below!(p < P => {
-                        let residual = self.residual.pixel(x + p);
-                        let integer = V::widened(proof, &residual, *is_signed).add_integer(-*zero_point);
+                        let integer = V::widened(proof, &residual[p], *is_signed).add_integer(-*zero_point);
                         all[p] = all[p].add(integer.to_f32().mul(scale));
                     });
                 }
             }
         }
         all
-    }
-    /// Writes the bytes of `P` pixels from `x` on.
-    #[inline(always)]
-    fn write<V: ByteVector, const P: usize>(
-        self,
-        range: ByteRange,
-        mut numbers: [V; P],
-        x: usize,
-        to: &mut impl Write,
-    ) {
-        if !self.steps.are_small {
-            for_each_below!(p < P => {
-                numbers[p] = range.within(numbers[p]);
-            });
-        }
-        for_each_below!(p < P => {
-            if p.is_multiple_of(FOUR) {
-                let last = P - 1;
-                let [a, b, c] = [(p + 1).min(last), (p + 2).min(last), (p + 3).min(last)];
-                let four = range.bytes([numbers[p], numbers[a], numbers[b], numbers[c]]);
-                to.write(x + p, &four, FOUR.min(P - p));
-            }
-        });
     }
 }
