@@ -981,12 +981,12 @@ def conv2d(
         f32. bf16 with oneDNN on a machine with AVX512_BF16: `x`, `weights`, residual and result; sums,
         `bias` and numbers for each channel are f32. Blocked weights of bf16 are packed on every call.
 
-    u8 or s8 with s8 weights, in Rust, fast with AMX or VNNI (AVX-512 or AVX): the sums are exact, of 32 bits, and `bias`
-    (f32) has whole numbers up to 2^24. `x_zero_point` is the integer that stands for 0, and padding is of
-    it. Without post-ops the result is the sums, s32. Post-ops compute in f32, and so is their result;
-    `quantize(dtype,zero_point)` as the last one makes u8 or s8 of it. Scales are their `mul_channel`;
-    `residual(dtype,scale,zero_point)` adds a quantised residual, `residual` one of f32. Weights are packed
-    on every call.
+    u8 or s8 with s8 weights, in Rust, fast with AMX or VNNI (AVX-512 or AVX): the sums are exact, of 32
+    bits, and `bias` (f32) has whole numbers up to 2^24. `x_zero_point` is the integer that stands for 0, and
+    padding is of it. Without post-ops the result is the sums, s32. Post-ops compute in f32, and so is their
+    result; `quantize(dtype,zero_point)` as the last one makes u8 or s8 of it. Scales are their
+    `mul_channel`; `residual(dtype,scale,zero_point)` adds a quantised residual, `residual` one of f32.
+    Weights are packed on every call.
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `InvalidArgument`, `Overflow` for shapes and parameters;
