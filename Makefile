@@ -66,7 +66,7 @@ demo: setup
 	@"$(BUILT)/blocktensor" bench "$(DEMO)/resnet50.onnx" --size batch=1 --compare-layouts --runs 20
 
 # The part without C++ comes first, because it fails quickly. Each part runs again with the kernels of older machines, and
-# there with storage that ends at a protected page (src/fault/guard.rs). The build after the tests compiles only what no test links: the
+# there with storage that ends at a protected page (src/fault/guard.rs), the longest of them only with AVX2. The build after the tests compiles only what no test links: the
 # provider's library, of the crates that the tests had.
 test:
 	@scripts/setup.sh $(SOURCE) lint test
@@ -82,7 +82,8 @@ test:
 		--features $(SOURCE) --all-targets -- -D warnings || exit; done
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(FULL) --no-deps
 	$(CARGO) test $(FULL)
-	BLOCKTENSOR_GUARD_PAGES=1 ONEDNN_MAX_CPU_ISA=AVX512_CORE $(CARGO) test $(FULL) --test main
+	BLOCKTENSOR_GUARD_PAGES=1 ONEDNN_MAX_CPU_ISA=AVX512_CORE $(CARGO) test $(FULL) --test main -- \
+		--skip problems:: --skip gradient::
 	BLOCKTENSOR_GUARD_PAGES=1 ONEDNN_MAX_CPU_ISA=AVX2 $(CARGO) test $(FULL) --test main
 	scripts/python.sh test
 	$(CARGO) build --profile test $(FULL) --lib --tests
