@@ -66,8 +66,8 @@ demo: setup
 	@"$(BUILT)/blocktensor" bench "$(DEMO)/resnet50.onnx" --size batch=1 --compare-layouts --runs 20
 
 # The part without C++ comes first, because it fails quickly. Each part runs again with the kernels of older machines, and
-# there with storage that ends at a protected page (src/fault/guard.rs), the longest of them only with AVX2. The build after the tests compiles only what no test links: the
-# provider's library, of the crates that the tests had.
+# there with storage that ends at a protected page (src/fault/guard.rs), the longest of them only with AVX2. The build after
+# the tests compiles only what no test links: the provider's library, of the crates that the tests had.
 test:
 	@scripts/setup.sh $(SOURCE) lint test
 	cargo tree --locked --quiet --workspace >/dev/null
