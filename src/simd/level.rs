@@ -41,70 +41,45 @@ impl Isa {
 #[inline]
 pub(crate) fn level() -> Level {
     static LEVEL: OnceLock<Level> = OnceLock::new();
-    *LEVEL.get_or_init(|| detect(allowed_bits(max_cpu_isa().as_deref())))
+    *LEVEL.get_or_init(|| detect(allowed().bits))
 }
 
-fn max_cpu_isa() -> Option<String> {
-    std::env::var("ONEDNN_MAX_CPU_ISA").ok()
+/// What `ONEDNN_MAX_CPU_ISA` allows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Allowed {
+    /// The widest vectors.
+    pub bits: usize,
+    pub avx_vnni: bool,
+    pub avx512_vnni: bool,
+    pub avx512_bf16: bool,
+    pub amx: bool,
 }
 
-/// Whether `ONEDNN_MAX_CPU_ISA` allows an extension of AVX-512.
-#[cfg(target_arch = "x86_64")]
-pub(super) fn allows(extension: Isa) -> bool {
-    static ALLOWED: OnceLock<usize> = OnceLock::new();
-    let names = *ALLOWED.get_or_init(|| extensions_of(max_cpu_isa().as_deref()));
-    EXTENSIONS[..names].contains(&extension)
+pub(super) fn allowed() -> Allowed {
+    static ALLOWED: OnceLock<Allowed> = OnceLock::new();
+    *ALLOWED.get_or_init(|| Allowed::by(std::env::var("ONEDNN_MAX_CPU_ISA").ok().as_deref()))
 }
 
-/// Whether `ONEDNN_MAX_CPU_ISA` allows AVX-VNNI.
-#[cfg(target_arch = "x86_64")]
-pub(super) fn allows_avx_vnni() -> bool {
-    static ALLOWED: OnceLock<bool> = OnceLock::new();
-    *ALLOWED.get_or_init(|| has_avx_vnni(max_cpu_isa().as_deref()))
-}
-
-/// Whether what has this name has AVX-VNNI, or may have it.
-#[cfg(target_arch = "x86_64")]
-fn has_avx_vnni(name: Option<&str>) -> bool {
-    let without = ["AVX2", "AVX512_CORE"];
-    allowed_bits(name) > 128 && !without.iter().any(|n| name.is_some_and(|name| n.eq_ignore_ascii_case(name)))
-}
-
-/// Whether `ONEDNN_MAX_CPU_ISA` allows AMX: without it, with a name of AMX, or with one that oneDNN does not know.
-#[cfg(target_arch = "x86_64")]
-pub(super) fn allows_amx() -> bool {
-    static ALLOWED: OnceLock<bool> = OnceLock::new();
-    *ALLOWED.get_or_init(|| has_amx(max_cpu_isa().as_deref()))
-}
-
-#[cfg(target_arch = "x86_64")]
-fn has_amx(name: Option<&str>) -> bool {
-    let is_known = |name: &str| ["AVX512", "AVX10"].iter().any(|start| name.starts_with(start));
-    let name = name.map(str::to_ascii_uppercase).unwrap_or_default();
-    allowed_bits(Some(&name)) == 512 && (!is_known(&name) || name.contains("AMX"))
-}
-
-/// The extensions of AVX-512, each of which comes with those before it.
-#[cfg(target_arch = "x86_64")]
-const EXTENSIONS: [Isa; 2] = [Isa::Avx512Vnni, Isa::Avx512Bf16];
-
-/// How many of them the variable allows.
-#[cfg(target_arch = "x86_64")]
-fn extensions_of(name: Option<&str>) -> usize {
-    let narrower = ["AVX512_CORE", "AVX512_CORE_VNNI"];
-    match narrower.iter().position(|n| name.is_some_and(|name| n.eq_ignore_ascii_case(name))) {
-        Some(extensions) => extensions,
-        None if allowed_bits(name) == 512 => EXTENSIONS.len(),
-        None => 0,
-    }
-}
-
-/// The names are oneDNN's. A name that oneDNN does not know limits neither oneDNN nor this crate.
-fn allowed_bits(name: Option<&str>) -> usize {
-    match name.map(str::to_ascii_uppercase).as_deref() {
-        Some("SSE41" | "AVX") => 128,
-        Some("AVX2" | "AVX2_VNNI" | "AVX2_VNNI_2") => 256,
-        _ => 512,
+impl Allowed {
+    /// The names are oneDNN's. A name that oneDNN does not know limits neither oneDNN nor this crate.
+    fn by(name: Option<&str>) -> Allowed {
+        let name = name.map(str::to_ascii_uppercase).unwrap_or_default();
+        let bits = match &*name {
+            "SSE41" | "AVX" => 128,
+            "AVX2" | "AVX2_VNNI" | "AVX2_VNNI_2" => 256,
+            _ => 512,
+        };
+        // Names of AVX-512 are its extensions, each with those before it.
+        let is_wide = bits == 512;
+        let is_known = ["AVX512", "AVX10"].iter().any(|start| name.starts_with(start));
+        let avx512_vnni = is_wide && name != "AVX512_CORE";
+        Allowed {
+            bits,
+            avx_vnni: bits > 128 && name != "AVX2" && name != "AVX512_CORE",
+            avx512_vnni,
+            avx512_bf16: avx512_vnni && name != "AVX512_CORE_VNNI",
+            amx: is_wide && (!is_known || name.contains("AMX")),
+        }
     }
 }
 
@@ -114,30 +89,26 @@ mod tests {
 
     #[test]
     fn the_variable_has_the_names_of_the_engine() {
-        let bits =
-            [None, Some("sse41"), Some("AVX"), Some("avx2_vnni"), Some("AVX512_CORE"), Some("none such")];
-        assert_eq!(bits.map(allowed_bits), [512, 128, 128, 256, 512, 512]);
-        let extensions = [
-            None,
-            Some("avx512_core"),
-            Some("AVX512_CORE_VNNI"),
-            Some("avx512_core_bf16"),
-            Some("AVX2_VNNI_2"),
+        // Bits; AVX-VNNI, AVX-512 VNNI, AVX-512 BF16, AMX.
+        let names = [
+            (None, 512, [true, true, true, true]),
+            (Some("sse41"), 128, [false, false, false, false]),
+            (Some("AVX"), 128, [false, false, false, false]),
+            (Some("avx2"), 256, [false, false, false, false]),
+            (Some("avx2_vnni"), 256, [true, false, false, false]),
+            (Some("AVX2_VNNI_2"), 256, [true, false, false, false]),
+            (Some("AVX512_CORE"), 512, [false, false, false, false]),
+            (Some("AVX512_CORE_VNNI"), 512, [true, true, false, false]),
+            (Some("avx512_core_bf16"), 512, [true, true, true, false]),
+            (Some("avx512_core_amx"), 512, [true, true, true, true]),
+            (Some("none such"), 512, [true, true, true, true]),
         ];
-        #[cfg(target_arch = "x86_64")]
-        assert_eq!(extensions.map(extensions_of), [2, 0, 1, 2, 0]);
-        #[cfg(target_arch = "x86_64")]
-        assert_eq!(
-            [None, Some("sse41"), Some("avx2"), Some("AVX2_VNNI"), Some("AVX512_CORE")].map(has_avx_vnni),
-            [true, false, false, true, false]
-        );
-        #[cfg(target_arch = "x86_64")]
-        assert_eq!(
-            [None, Some("avx2"), Some("avx512_core_bf16"), Some("avx512_core_amx"), Some("none such")]
-                .map(has_amx),
-            [true, false, false, true, true]
-        );
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = extensions;
+        for (name, bits, [avx_vnni, avx512_vnni, avx512_bf16, amx]) in names {
+            assert_eq!(
+                Allowed::by(name),
+                Allowed { bits, avx_vnni, avx512_vnni, avx512_bf16, amx },
+                "{name:?}"
+            );
+        }
     }
 }

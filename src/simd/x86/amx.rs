@@ -6,7 +6,7 @@ use std::arch::asm;
 use std::arch::x86_64::{__cpuid_count, _xgetbv};
 use std::sync::OnceLock;
 
-use crate::simd::level::allows_amx;
+use crate::simd::level::allowed;
 use crate::simd::matrix::Factors;
 
 /// Proof that the machine has AMX's products of bytes, and that the system lets this process use the registers.
@@ -16,9 +16,9 @@ pub(in crate::simd) struct MatrixUnit(());
 /// The proof, if there is one.
 pub(in crate::simd) fn matrix_unit() -> Option<MatrixUnit> {
     static FOUND: OnceLock<bool> = OnceLock::new();
-    let found =
-        *FOUND.get_or_init(|| crate::simd::level().avx512_vnni().is_some() && has_amx() && is_permitted());
-    (found && allows_amx()).then_some(MatrixUnit(()))
+    let is_found =
+        || crate::simd::level().avx512_vnni().is_some() && allowed().amx && has_amx() && is_permitted();
+    FOUND.get_or_init(is_found).then_some(MatrixUnit(()))
 }
 
 /// Whether the machine has tiles and their products of bytes, and the system keeps the registers of each thread.

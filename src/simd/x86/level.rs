@@ -3,7 +3,7 @@
 //! A proof is a zero-sized value whose field is private to this module. Only [`detect`] makes one, after it has detected the
 //! instructions. So a function that takes an [`Avx512`], or a vector made from one, cannot run on a machine without AVX-512.
 
-use crate::simd::level::{allows, allows_avx_vnni};
+use crate::simd::level::allowed;
 use crate::simd::{Isa, VectorUnit};
 
 /// The baseline: 16 registers of 128 bits.
@@ -62,7 +62,7 @@ impl Level {
             Isa::Avx512 => self.avx512().is_some(),
             Isa::Avx512Vnni => self.avx512_vnni().is_some(),
             Isa::Avx512Bf16 => {
-                self.avx512().is_some() && is_x86_feature_detected!("avx512bf16") && allows(isa)
+                self.avx512().is_some() && is_x86_feature_detected!("avx512bf16") && allowed().avx512_bf16
             }
         }
     }
@@ -107,14 +107,14 @@ impl Level {
     /// The proof of AVX-VNNI, if `ONEDNN_MAX_CPU_ISA` allows it.
     #[inline]
     pub(crate) fn avx_vnni(self) -> Option<AvxVnni> {
-        let found = is_x86_feature_detected!("avxvnni") && allows_avx_vnni();
+        let found = is_x86_feature_detected!("avxvnni") && allowed().avx_vnni;
         self.avx2().filter(|_| found).map(|_| AvxVnni(()))
     }
 
     /// The proof of AVX-512's products of bytes, if `ONEDNN_MAX_CPU_ISA` allows them.
     #[inline]
     pub(crate) fn avx512_vnni(self) -> Option<Avx512Vnni> {
-        let found = is_x86_feature_detected!("avx512vnni") && allows(Isa::Avx512Vnni);
+        let found = is_x86_feature_detected!("avx512vnni") && allowed().avx512_vnni;
         self.avx512().filter(|_| found).map(|_| Avx512Vnni(()))
     }
 

@@ -46,8 +46,8 @@ pub enum Pass {
     FoldScales,
     /// Padding with zeros goes into the convolution or average pool after it, with minus infinity into the max pool.
     FoldPads,
-    /// Convolutions and linear layers between `dequantize` and `quantize` compute with the integers, on machines with VNNI (AVX-512 or AVX);
-    /// the layers as convolutions of single pixels. Max pools and what only moves elements run before `dequantize`. Concatenations run
+    /// Convolutions and linear layers between `dequantize` and `quantize` compute with the integers, the
+    /// layers as convolutions of single pixels, on machines with VNNI (AVX-512 or AVX). Max pools and what only moves elements run before `dequantize`. Concatenations run
     /// before `quantize`. Element-wise functions of one tensor of integers become one `lookup`, if their results are integers again.
     /// Every rounding that the graph states stays.
     UseIntegers,

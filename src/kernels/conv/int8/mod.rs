@@ -162,12 +162,11 @@ impl Operation<'_> {
         let Part { phase, window, position, cut, prepared } = *part;
         let (plan, size) = (self.plan, [position.rows, position.width]);
         let reading_of = |unit: &Unit| {
-            let is_prepared = (unit.count, &unit.form) == (plan.units[0].count, &plan.units[0].form);
-            (size != [cut.rows, cut.width] || !is_prepared)
+            (size != [cut.rows, cut.width] || !unit.reads_as(&plan.units[0]))
                 .then(|| Reading::new(plan, phase, unit, window, size))
         };
         let first = &plan.units[units.start];
-        let other = reading_of(first);
+        let (mut of, mut other) = (first, reading_of(first));
         let pixels = &other.as_ref().unwrap_or(prepared).pixels;
         let copy;
         // A phase without taps reads nothing.
@@ -191,7 +190,9 @@ impl Operation<'_> {
             let unit = &plan.units[number];
             // The same thread has the unit that comes so many units later.
             let next = plan.units.get(number + if cut.units > 1 { 1 } else { self.threads });
-            let other = reading_of(unit);
+            if !unit.reads_as(of) {
+                (of, other) = (unit, reading_of(unit));
+            }
             self.unit(part, unit, next, other.as_ref().unwrap_or(prepared), src, out);
         }
         Ok(())
@@ -300,11 +301,11 @@ impl Reading {
         let pixels = window.pixels(plan, phase, planes.len(), rows, width);
         let first = if window.in_place { 0 } else { planes.start };
         let run = |plane: usize, quads: &Range<usize>| {
-            let of_plane = plane * plan.quads;
+            let of_plane = plane * plan.quads();
             Run {
                 at: (plane - first) * pixels.plane,
                 first: quads.start.saturating_sub(of_plane),
-                end: (quads.end - of_plane).min(plan.quads),
+                end: (quads.end - of_plane).min(plan.quads()),
             }
         };
         let runs: Vec<Run> = match &unit.form {

@@ -32,8 +32,6 @@ pub(crate) struct Int8Plan {
     pub src: Lanes,
     pub dst: Lanes,
     pub units: Vec<Unit>,
-    /// Quads of a plane of source channels: those of a block, or of a tile.
-    pub quads: usize,
     /// What multiplies tiles, if it computes this.
     pub matrix: Option<Matrix>,
     /// **Bytes** of all weights, without the sums behind them.
@@ -58,6 +56,13 @@ pub(super) struct Unit {
     pub form: Form,
     /// Where its weights begin, in **bytes**.
     pub weights: usize,
+}
+
+impl Unit {
+    /// Whether sums of both are computed in the same steps, of other weights.
+    pub fn reads_as(&self, other: &Unit) -> bool {
+        (self.count, &self.form) == (other.count, &other.form)
+    }
 }
 
 /// How the lanes of a block read the source.
@@ -147,9 +152,8 @@ impl Int8Plan {
         }
         let blocks = g.o.div_ceil(BLOCK);
         let (units, types) = (Vec::new(), p.types);
-        let quads = BLOCK / QUAD;
-        let mut plan = Int8Plan { g, types, src, dst, units, quads, matrix: None, weight_bytes: 0 };
-        plan.use_tiles();
+        let mut plan = Int8Plan { g, types, src, dst, units, matrix: None, weight_bytes: 0 };
+        plan.matrix = plan.tiles();
         let mut block = 0;
         while block < blocks {
             let form = plan.form(block);
@@ -173,7 +177,9 @@ impl Int8Plan {
         let quads = self.quads_of(block);
         match self.matrix {
             // Whole tiles. Where there are no channels, weights are 0.
-            Some(_) if !self.is_narrow() => Form::Shared(quads.start..quads.end.next_multiple_of(self.quads)),
+            Some(_) if !self.is_narrow() => {
+                Form::Shared(quads.start..quads.end.next_multiple_of(self.quads()))
+            }
             _ => Form::Shared(quads),
         }
     }
@@ -187,22 +193,27 @@ impl Int8Plan {
         channels.start / QUAD..channels.end.div_ceil(QUAD)
     }
 
-    /// Lets tiles compute this, if there are such registers, and the sums have enough products for them.
-    fn use_tiles(&mut self) {
+    /// The tiles that compute this, if there are such registers and the sums have enough products for them.
+    fn tiles(&self) -> Option<Matrix> {
         let is_long =
             !self.is_depthwise() && self.blocks() > 0 && self.quads_of(0).len() * self.taps() >= LEAST;
-        let Some(unit) = matrix_unit().filter(|_| is_long) else { return };
+        let unit = matrix_unit().filter(|_| is_long)?;
         let quads = match self.is_narrow() {
             true => {
                 let along_w = cube(&self.g.kernel, 1)[2];
                 let are_together = self.g.dilation.last() == Some(&1) && !self.g.transposed;
                 Some(along_w).filter(|taps| are_together && *taps <= ROWS)
             }
-            false => self.quads_of_tile().inspect(|quads| self.quads = *quads),
+            false => self.quads_of_tile(),
         };
-        self.matrix = quads.filter(|quads| *quads >= LEAST_AT_ONCE).map(|quads| Matrix { unit, quads });
-        if self.matrix.is_none() {
-            self.quads = BLOCK / QUAD;
+        quads.filter(|quads| *quads >= LEAST_AT_ONCE).map(|quads| Matrix { unit, quads })
+    }
+
+    /// Quads of a plane of source channels: those of a block, or of a tile.
+    pub fn quads(&self) -> usize {
+        match self.matrix {
+            Some(Matrix { quads, .. }) if !self.is_narrow() => quads,
+            _ => BLOCK / QUAD,
         }
     }
 
@@ -233,7 +244,7 @@ impl Int8Plan {
     /// The planes of source channels that a unit reads.
     pub fn planes(&self, unit: &Unit) -> Range<usize> {
         match &unit.form {
-            Form::Shared(quads) => quads.start / self.quads..quads.end.div_ceil(self.quads),
+            Form::Shared(quads) => quads.start / self.quads()..quads.end.div_ceil(self.quads()),
             Form::Own => unit.block..unit.block + 1,
         }
     }

@@ -93,7 +93,7 @@ impl Int8Plan {
 
     /// The place of a quad and a tap among a unit's: planes one after the other, the first and the last of which may have fewer quads.
     fn vector_of(&self, quads: &std::ops::Range<usize>, quad: usize, tap: usize) -> usize {
-        let per_plane = self.quads;
+        let per_plane = self.quads();
         let plane = quad / per_plane;
         let first = quads.start.max(plane * per_plane);
         let end = quads.end.min((plane + 1) * per_plane);

@@ -44,14 +44,14 @@ impl Window {
         let reach = [0, 1, 2].map(|a| phase.axes[a].reach());
         let is_inside = (0..3).all(|a| phase.axes[a].is_inside(plan.src.spatial[a]));
         // Of the pixels' bytes as they lie: all planes, or one.
-        let lane_bytes = if plan.matrix.is_some() { plan.quads * QUAD } else { QUAD };
-        let has_quads = plan.src.lanes == BLOCK && plan.quads * QUAD == BLOCK
+        let lane_bytes = if plan.matrix.is_some() { plan.quads() * QUAD } else { QUAD };
+        let has_quads = plan.src.lanes == BLOCK && plan.quads() * QUAD == BLOCK
             || plan.src.lanes == plan.g.c && plan.g.c.is_multiple_of(lane_bytes);
         // Tiles read neighbouring pixels of one quad as one.
         let is_joined = plan.matrix.is_some() && plan.is_narrow();
         let in_place = is_inside && has_quads && !plan.is_depthwise() && !is_joined && plan.flip() == 0;
         let step = [0, 1, 2].map(|a| phase.axes[a].step);
-        let lanes = if plan.is_narrow() { QUAD } else { plan.quads * QUAD };
+        let lanes = if plan.is_narrow() { QUAD } else { plan.quads() * QUAD };
         Window { in_place, low: reach.map(|(low, _)| low), span: reach.map(|(_, span)| span), step, lanes }
     }
 
@@ -74,10 +74,10 @@ impl Window {
         let shape = self.shape(planes, rows, width);
         let [_, depth, height, columns] = shape;
         let (plane, d, h, w) = match self.in_place {
-            true if plan.src.lanes == BLOCK && plan.quads * QUAD == BLOCK => {
+            true if plan.src.lanes == BLOCK && plan.quads() * QUAD == BLOCK => {
                 (plan.src.stride_block, plan.src.stride_d, plan.src.stride_h, BLOCK)
             }
-            true => (plan.quads * QUAD, plan.src.stride_d, plan.src.stride_h, plan.src.lanes),
+            true => (plan.quads() * QUAD, plan.src.stride_d, plan.src.stride_h, plan.src.lanes),
             false => {
                 let row = columns * self.lanes;
                 (depth * height * row, height * row, row, self.lanes)
@@ -176,27 +176,11 @@ fn copy_row<const L: usize>(from: &Lanes, c: usize, src: &[u8], row: RowIndex, x
         }
         return;
     }
-    let mut lane = 0;
-    let mut c = channels.start;
-    while c < channels.end {
-        let (block, first) = (c / from.lanes, c % from.lanes);
-        let count = (from.lanes - first).min(channels.end - c);
-        let at = from.offset(RowIndex { block, ..row }) + x * from.lanes;
-        let pairs = pixels.iter_mut().zip(src[at + first..].chunks(from.lanes));
-        match count {
-            n if n == L => pairs.for_each(|(to, from)| to.copy_from_slice(&from[..L])),
-            1 => pairs.for_each(|(to, from)| to[lane] = from[0]),
-            // A few bytes: a call would cost more.
-            _ => pairs.for_each(|(to, from)| {
-                to[lane..lane + count].iter_mut().zip(&from[..count]).for_each(|(to, &from)| *to = from);
-            }),
-        }
-        lane += count;
-        c += count;
-    }
+    copy_lanes(from, c, L, src, row, x, to);
 }
 
-/// As [`copy_row`] of planes of `lanes` channels.
+/// The same for any number of channels in a plane, piece by piece.
+#[inline(always)]
 fn copy_lanes(from: &Lanes, c: usize, lanes: usize, src: &[u8], row: RowIndex, x: usize, to: &mut [u8]) {
     let first = row.block * lanes;
     let end = (first + lanes).min(c);
@@ -209,7 +193,12 @@ fn copy_lanes(from: &Lanes, c: usize, lanes: usize, src: &[u8], row: RowIndex, x
         match count {
             // A size that is known is no call.
             BLOCK => pairs.for_each(|(to, from)| to[..BLOCK].copy_from_slice(&from[..BLOCK])),
+            QUAD => pairs.for_each(|(to, from)| to[..QUAD].copy_from_slice(&from[..QUAD])),
             1 => pairs.for_each(|(to, from)| to[0] = from[0]),
+            // A few bytes: a call would cost more.
+            2..BLOCK => pairs.for_each(|(to, from)| {
+                to[..count].iter_mut().zip(&from[..count]).for_each(|(to, &from)| *to = from);
+            }),
             _ => pairs.for_each(|(to, from)| to[..count].copy_from_slice(&from[..count])),
         }
         channel += count;

@@ -13,9 +13,9 @@ const DEFINED: &[(&str, &str)] = &[
     ("DNNL_GPU_VENDOR", "DNNL_VENDOR_INTEL"),
 ];
 
-/// `#cmakedefine01 NAME` entries that are 1: forward passes; the primitives that blocktensor creates, and those that their
-/// implementations create (a convolution that covers its source is an inner product); AVX2, AVX-512 and AMX; no gemm kernels (no
-/// implementation based on them accepts a thread pool).
+/// `#cmakedefine01 NAME` entries that are 1. Forward passes alone. The primitives that blocktensor creates, and those that their
+/// implementations create: a convolution that covers its source is an inner product. AVX2, AVX-512 and AMX. No gemm kernels: no
+/// implementation based on them accepts a thread pool.
 const ON: &[&str] = &[
     "BUILD_INFERENCE",
     "BUILD_CONVOLUTION",

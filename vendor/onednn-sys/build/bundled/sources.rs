@@ -292,8 +292,7 @@ fn files(sources: &Path) -> std::io::Result<Vec<File>> {
     Ok(files)
 }
 
-/// A dispatch list without the entries that refuse a thread pool, or are for products that blocktensor does not ask for. `None` if it
-/// has no such entry.
+/// A dispatch list without entries that nothing uses. `None` if it has none of them.
 fn unlisted(source: &Path) -> std::io::Result<Option<String>> {
     if !source.to_string_lossy().ends_with("_list.cpp") {
         return Ok(None);
@@ -303,7 +302,7 @@ fn unlisted(source: &Path) -> std::io::Result<Option<String>> {
     Ok((new != old).then_some(new))
 }
 
-/// The line without `CPU_INSTANCE(gemm_...)` and `CPU_INSTANCE_AVX512(gemm_...)`, and without AMX of f16 and 8-bit floats.
+/// The line without such an entry: gemm implementations refuse a thread pool, and nothing multiplies f16 or floats of 8 bits.
 fn without_entries(line: &str) -> String {
     let is_unused = |entry: &str| {
         let amx = entry.starts_with("CPU_INSTANCE_AMX(");
