@@ -12,18 +12,18 @@ from torch.utils import _pytree as pytree
 from torch.utils.dlpack import to_dlpack  # pyright: ignore[reportPrivateImportUsage]
 
 from .._errors import Error, InvalidArgument, PackMismatch, UnsupportedOp
-from .._native import Plan, Tensor, load_plan
+from .._native import Plan, load_plan
 from .._types import FilePath
 from ._attributes import attributes_of
 from ._beside import OfOnePlan, check_compiled
 from ._export import Program, export
-from ._handles import as_torch
 from ._inputs import Expected, check_traced, in_order, is_dual, not_a_tensor, problem
 from ._loads import loaded, put_into, same_state
 from ._options import check_limits, checked_options
 from ._plan import ModelPlan as ModelPlan
 from ._plan import checked, plan_program, views_of_results
 from ._promises import written
+from ._results import as_result, copied, nested, with_strides
 from ._told import error
 from ._unwrap import plain_name
 
@@ -83,19 +83,6 @@ def _digests(state: Mapping[str, torch.Tensor]) -> dict[str, bytes]:
     return {name: digest(x) for name, x in state.items()}
 
 
-def _nested(leaves: list[Any], spec: pytree.TreeSpec) -> Any:
-    """Results as the model nests them. PyTorch's `tree_unflatten` makes a tuple of a `torch.Size`."""
-    if spec.is_leaf():
-        return leaves[0]
-    children, start = [], 0
-    for child in spec.children():
-        children.append(_nested(leaves[start : start + child.num_leaves], child))
-        start += child.num_leaves
-    if spec.type is torch.Size and all(isinstance(x, int) for x in children):
-        return torch.Size(children)
-    return pytree.SUPPORTED_NODES[spec.type].unflatten_fn(children, spec.context)
-
-
 def _is_tensor(x: Any) -> bool:
     """Whether a plan may read the tensor's memory as it is."""
     return isinstance(x, torch.Tensor) and not x.is_neg()
@@ -113,34 +100,6 @@ _HOOKS = ("_forward_hooks", "_forward_pre_hooks")
 
 #: What `make_fx` records with.
 _PROXY = torch._C._TorchDispatchModeKey.PROXY
-
-#: What masks and indices are here, and in PyTorch.
-_DTYPES = {torch.uint8: torch.bool, torch.int32: torch.int64}
-
-
-def _shared(t: Tensor, inputs: Sequence[Any]) -> torch.Tensor:
-    """A result as a tensor of its own, of PyTorch's dtype."""
-    made = as_torch(t)
-    if made.dtype in _DTYPES:
-        return made.to(_DTYPES[made.dtype])
-    # A plan returns an input as it is; `x.clone()` is another tensor in PyTorch.
-    place = made.data_ptr()
-    for x in inputs:
-        if isinstance(x, torch.Tensor) and x.data_ptr() <= place < x.data_ptr() + x.nbytes:
-            return made.clone()
-    return made
-
-
-def _copied(x: Any) -> Any:
-    return x.clone() if isinstance(x, torch.Tensor) else x
-
-
-def _with_strides(x: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
-    """The tensor with the strides that PyTorch gives it, so that a view of it can be one."""
-    if x.stride() == like.stride():
-        return x
-    return torch.empty_strided(tuple(like.shape), like.stride(), dtype=x.dtype).copy_(x)
-
 
 def _check_gradients(inputs: Iterable[Any]) -> None:
     for x in inputs:
@@ -207,7 +166,7 @@ class BlockedModule(OfOnePlan):
         torchs = [node for region in plan.regions if region.plan is None for node in region.calls]
         read = {x for node in torchs for x in node.all_input_nodes if x in program.constants}
         # Copies, as a plan has them: an edited weight changes all calls or none.
-        self._constants = {x: _copied(program.constants[x]) for x in program.constants if x in read}
+        self._constants = {x: copied(program.constants[x]) for x in program.constants if x in read}
         self._checks_inputs = bool(torchs) or bool(self._views)
 
     def forward(self, *args: Any, **named: Any) -> Any:
@@ -237,13 +196,13 @@ class BlockedModule(OfOnePlan):
     def _run(self, args: tuple[Any, ...]) -> Any:
         if self._direct is not None and len(args) == self._direct[1] and all(map(_is_tensor, args)):
             _check_gradients(args)
-            return _shared(self._direct[0].run(*map(to_dlpack, args))[0], args)
+            return as_result(self._direct[0].run(*map(to_dlpack, args))[0], args)
         leaves = self._leaves(args)
         _check_gradients(leaves)
         # PyTorch exports no memory of a tensor with a gradient, though nothing asks for one here.
         leaves = [x.detach() if isinstance(x, torch.Tensor) and x.requires_grad else x for x in leaves]
         if isinstance(self.plan, Plan):
-            results = [_shared(t, leaves) for t in self.plan.run(*leaves)]
+            results = [as_result(t, leaves) for t in self.plan.run(*leaves)]
             if self._structures is not None:
                 return pytree.tree_unflatten(results, self._structures[1])
             return results[0] if len(results) == 1 else tuple(results)
@@ -257,11 +216,11 @@ class BlockedModule(OfOnePlan):
             # Rows of PyTorch's own calls may lie in any order; a model's inputs are checked by the plan.
             inputs = [values[x] if x in program.inputs else values[x].contiguous() for x in region.inputs]
             results = region.plan.run(*inputs)
-            values.update(zip(region.outputs, [_shared(t, inputs) for t in results], strict=True))
+            values.update(zip(region.outputs, [as_result(t, inputs) for t in results], strict=True))
         copies: dict[int, Any] = {}
         with torch.no_grad():
             returned = [self._result(x, values, copies) if isinstance(x, fx.Node) else x for x in program.outputs]
-        return _nested(returned, program.spec)
+        return nested(returned, program.spec)
 
     def _leaves(self, args: tuple[Any, ...]) -> list[Any]:
         """The tensors in the order of the model's inputs."""
@@ -291,7 +250,7 @@ class BlockedModule(OfOnePlan):
         if node in self._views:
             root, calls = self._views[node]
             if root not in program.inputs and isinstance(values[root], torch.Tensor):
-                values[root] = _with_strides(values[root], root.meta["val"])
+                values[root] = with_strides(values[root], root.meta["val"])
             for call in calls:
                 args, kwargs = fx.node.map_arg((call.args, call.kwargs), lambda x: self._value(x, values))  # type: ignore[misc]
                 values[call] = call.target(*args, **kwargs)  # type: ignore[operator]
