@@ -274,3 +274,43 @@ def test_functions_of_numpy_read_strided_tensors_alone():
         np.array_equal(x.to_blocked("nChw8c"), a)
     with pytest.raises(bt.OpaqueLayoutError):
         np.stack([x, x.to_blocked("nChw8c")])
+
+
+@pytest.mark.parametrize("axes", [(0, 2, 3, 1), (1, 0, 3, 2), (3, 1, 2, 0)], ids=str)
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))], ids=["copy", "deepcopy", "pickle"])
+def test_copies_keep_the_order_of_axes_in_memory(axes, again):
+    # Memory in the order of `axes`, such as channels last.
+    x = np.concatenate([X, X + 1])
+    array = np.ascontiguousarray(x.transpose(axes)).transpose(np.argsort(axes))
+    t = bt.from_dlpack(array)
+    made = again(t)
+    assert (made.layout, made.strides) == (t.layout, t.strides) and made.layout != "contiguous"
+    np.testing.assert_array_equal(made.numpy(), x)
+    # Of a part, the copy is dense.
+    part = again(bt.from_dlpack(array[:, 2:7]))
+    np.testing.assert_array_equal(part.numpy(), x[:, 2:7])
+    assert np.argsort(part.strides).tolist() == np.argsort(t.strides).tolist()
+
+
+def test_a_pickled_constant_keeps_its_format():
+    t = bt.from_dlpack(np.ascontiguousarray(X.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2))
+    with bt.grad.record() as tape:
+        made = pickle.loads(pickle.dumps(tape.constant(t)))
+    assert type(made) is bt.Tensor and made.layout == "channels_last"
+    half = t.to_dtype("f16")
+    assert pickle.loads(pickle.dumps(half)).layout == "channels_last"
+
+
+def test_what_is_not_pickled_says_so_by_name():
+    book, budget = bt.record(), bt.budget(1)
+    tape = bt.grad.record()
+    with tape:
+        v = tape.variable(X)
+        loss = bt.ops.sum(v)
+    packed = bt.pack_conv(np.ones((8, X.shape[1], 1, 1), np.float32), like=bt.from_dlpack(X))
+    objects = [bt.grad.SGD(0.1), bt.grad.AdamW(), tape, tape.backward(loss), book, budget, packed, bt.Model()]
+    for x in objects:
+        for leave in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(bt.UnsupportedOp, match=f"op `pickle`: argument `x`: got a [a-z.]*{type(x).__name__}, but .* neither pickled nor copied; ") as e:
+                leave(x)
+            assert e.value.op == "pickle" and str(e.value).endswith(e.value.remedy)

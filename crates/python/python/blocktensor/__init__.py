@@ -11,7 +11,7 @@
 Tensors never change. An array that a tensor shares must not be written to while a call reads it.
 """
 
-from . import _compare, _operators, grad, ops
+from . import _compare, _operators, _pickle, grad, ops
 from ._errors import (
     Aliasing,
     Backend,
@@ -72,6 +72,7 @@ from ._native import (
 
 _compare.install()
 _operators.install()
+_pickle.install()
 
 __all__ = [
     "Aliasing",

@@ -371,6 +371,7 @@ def check_options(layouts: str, threads: int | None, profiles: str, precision: s
 def load_onnx(path: FilePath) -> Model:
     """Reads an ONNX model, with the data that it keeps in other files of its folder."""
 
+def _from_bytes(bytes: bytes, shape: Sequence[int], dtype: str, layout: str | None) -> Tensor: ...
 def _plan_from_bytes(bytes: bytes, threads: int | None) -> Plan: ...
 def load_plan(
     path: FilePath,
