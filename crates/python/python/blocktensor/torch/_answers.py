@@ -11,6 +11,10 @@ from ._handles import DTYPES, Handle, as_torch, described
 #: Dtypes between which a conversion gives PyTorch's numbers.
 FLOATS = {"f32", "bf16", "f16"}
 
+#: Methods that convert, and to what.
+CONVERSIONS = {name: getattr(torch, name) for name in "float double half bfloat16 int long bool short".split()}
+CONVERSIONS |= {"byte": torch.uint8, "char": torch.int8}
+
 
 class Answers(Handle):
     """The questions to a `torch.Tensor` that make no tensor. A blocked tensor has no answer to some: `OpaqueLayoutError`."""
@@ -84,6 +88,15 @@ class Answers(Handle):
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.data.__dlpack_device__()
+
+    def type(self, dtype: Any = None, non_blocking: bool = False, **_: Any) -> Any:
+        """The name of PyTorch's class for the dtype, or a conversion to one, which may be given by that name."""
+        if dtype is None:
+            return torch.empty(0, dtype=self.dtype).type()
+        return self._converted("type", dtype if isinstance(dtype, torch.dtype) else torch.empty(0).type(dtype).dtype)
+
+    def _converted(self, name: str, dtype: torch.dtype) -> Any:
+        raise NotImplementedError
 
     def __repr__(self) -> str:
         return f"Eager{self.data!r}"

@@ -23,7 +23,7 @@ from ._recorded_ops import RECORDED, check_labels, check_numbers
 from ._replay import replayed
 from ._signatures import LISTS, PLAIN_TYPES, TRAINS, Form, as_form, form_of
 from ._told import told_text
-from ._values import CHOOSES_INTEGERS, TABLE, WITHOUT_OP, Unsupported, Value, held
+from ._values import CHOOSES_INTEGERS, TABLE, WITHOUT_OP, WRITTEN_AS, Unsupported, Value, held
 
 _ARGUMENTS = {schema["name"]: [a["name"] for a in schema["args"]] for schema in _native.schemas()}
 
@@ -348,7 +348,10 @@ def _result(name: str, form: Form, arguments: list[Any], keywords: dict[str, Any
             overload = getattr(getattr(torch.ops.aten, name, None), overload._overloadname, None)
             if overload is None:
                 raise Unsupported("no op of blocktensor is for it")
-        return replayed(name, overload, values, named, _one)
+        try:
+            return replayed(name, overload, values, named, _one)
+        except Unsupported as e:
+            raise Unsupported(e.reason, e.remedy or WRITTEN_AS.get(name)) from e.__cause__
     return _tabled(name, form, values, named, arguments)
 
 

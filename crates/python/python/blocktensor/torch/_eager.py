@@ -13,7 +13,7 @@ from .._compare import as_real
 from .._errors import Error, InvalidArgument, KeyMismatch, OpaqueLayoutError, UnsupportedOp
 from .._native import Tensor
 from .._operators import UnsupportedAttribute
-from ._answers import FLOATS, Answers
+from ._answers import CONVERSIONS, FLOATS, Answers
 from ._calls import call
 from ._export import error
 from ._handles import (
@@ -78,8 +78,7 @@ class EagerTensor(Answers):
 
     #: Functions of PyTorch that are methods here.
     OWN = frozenset(
-        "flatten reshape view contiguous clone to size dim numel item tolist any all cpu cuda "
-        "float double half bfloat16 int long bool short".split()
+        (*"flatten reshape view contiguous clone to type size dim numel item tolist any all cpu cuda".split(), *CONVERSIONS)
     )
 
     def __init__(self, data: "Tensor | torch.Tensor | EagerTensor") -> None:
@@ -203,27 +202,33 @@ class EagerTensor(Answers):
         if not is_here:
             remedy = f"call `x.to_strided().torch().to({str(device)!r})`, which leaves this package"
             raise refused("to", self, f"the device {device}; tensors are on the CPU", remedy)
-        made = self if dtype is None else self._converted(dtype)
+        made = self if dtype is None else self._converted("to", dtype)
         format = kwargs.get("memory_format")
         if format is not None and format != torch.preserve_format:
             made = made.contiguous(format)
         return made.clone() if made is self and (kwargs.get("copy") or rest[1:2] == [True]) else made
 
-    def _converted(self, dtype: Any) -> "EagerTensor":
+    def _converted(self, name: str, dtype: Any) -> "EagerTensor":
         if dtype == self.dtype:
             return self
-        name = next((name for name, one in DTYPES.items() if one == dtype and name in FLOATS), None)
-        if name is None:
+        known = next((known for known, one in DTYPES.items() if one == dtype), None)
+        if known not in FLOATS:
             reason = f"a conversion of {self.data.dtype} to {dtype}; conversions are to float32, bfloat16 and float16"
-            raise refused("to", self, reason)
-        return EagerTensor(self.data.to_dtype(name))
+            if dtype == torch.bool:
+                remedy = "write `x != 0`"
+            else:
+                remedy = f"convert the tensor of PyTorch: `x.to_strided().torch().to({dtype})`"
+                if known is not None or dtype == torch.int64:
+                    remedy += ", and come back with `EagerTensor(y)`"
+            raise refused(name, self, reason, remedy)
+        return EagerTensor(self.data.to_dtype(known))
 
     def to_dtype(self, dtype: str) -> "EagerTensor":
         """As `blocktensor.Tensor.to_dtype`, by the library's own name of a dtype (`"f32"`)."""
         return EagerTensor(self.data.to_dtype(dtype))
 
     def type_as(self, other: Any) -> "EagerTensor":
-        return self._converted(other.dtype)
+        return self._converted("type_as", other.dtype)
 
     def cpu(self) -> "EagerTensor":
         return self
@@ -251,8 +256,8 @@ class EagerTensor(Answers):
         raise refused("backward", self, "gradients; eager tensors are for inference", "train the model with `blocktensor.torch.train`, or in PyTorch")
 
     def __getattr__(self, name: str) -> Any:
-        found = None if name.startswith("_") else getattr(torch.Tensor, name, None)
-        if found is None:
+        found = None if name.startswith("__") else getattr(torch.Tensor, name, None)
+        if found is None or name.startswith("_") and callable(found):
             raise AttributeError(f"a blocktensor.torch.EagerTensor has no attribute `{name}`")
         if callable(found):
             return lambda *args, **kwargs: _run(found, (self, *args), kwargs)
@@ -454,6 +459,14 @@ def _method(name: str) -> Callable[..., Any]:
     return plain if _PLAIN[name] == 1 else general
 
 
+def _conversion(name: str, dtype: torch.dtype) -> Callable[..., Any]:
+    def method(self: EagerTensor, memory_format: Any = None) -> EagerTensor:
+        made = self._converted(name, dtype)
+        return made if memory_format in (None, torch.preserve_format) else made.contiguous(memory_format)
+
+    return method
+
+
 for _name in _SCALARS:
     _python = "truediv" if _name == "div" else _name
     setattr(EagerTensor, f"__{_python}__", _operator(_name))
@@ -463,9 +476,8 @@ for _name in _SCALARS:
         setattr(EagerTensor, f"__i{_python}__", _in_place(_name))
 for _name in "floordiv mod and or xor invert lshift rshift rfloordiv rmod rand ror rxor".split():
     setattr(EagerTensor, f"__{_name}__", _other(f"__{_name}__"))
-for _name in "float double half bfloat16 int long bool short".split():
-    _dtype = getattr(torch, _name)
-    setattr(EagerTensor, _name, lambda self, memory_format=None, _dtype=_dtype: self.to(_dtype, memory_format=memory_format))
+for _name, _dtype in CONVERSIONS.items():
+    setattr(EagerTensor, _name, _conversion(_name, _dtype))
 for _name in _PLAIN:
     if hasattr(torch.Tensor, _name):
         setattr(EagerTensor, _name, _method(_name))

@@ -106,7 +106,7 @@ class Absent:
 
     def told(self) -> Exception:
         """The error for its use."""
-        remedy = "call it on `x.to_strided().torch()`"
+        remedy = "call it on `x.to_strided().torch()`" if ACTIVE.recording is None else "compute it outside of the trained module"
         return error(UnsupportedOp, f"op `{self._name}` of PyTorch: no op of blocktensor computes this result", remedy, op=self._name)
 
     def __repr__(self) -> str:

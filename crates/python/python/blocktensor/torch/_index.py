@@ -9,7 +9,7 @@ from .. import _native
 from .._errors import InvalidArgument, OutOfBounds
 from .._native import Tensor
 from ._export import error
-from ._handles import Handle, as_torch, described, refused
+from ._handles import ACTIVE, Handle, as_torch, described, refused
 
 
 def _wrong(x: Handle, index: Any, rule: str, remedy: str, kind: type[Any] = InvalidArgument) -> Exception:
@@ -31,11 +31,22 @@ def indexed(x: Handle, index: Any) -> Tensor:
     if any(p is Ellipsis for p in parts):
         raise _wrong(x, index, "there is one `...`", "leave the others out")
     if sum(_is_list(p) for p in parts) > 1:
-        raise refused("index", x, "lists for two axes at once", "index one axis after the other, or call `x.to_strided().torch()`")
+        raise refused("index", x, "lists for two axes at once", _joined(x, parts))
     data, axis = x.data, 0
     for part in parts:
         data, axis = _along(x, data, axis, part)
     return data
+
+
+def _joined(x: Handle, parts: list[Any]) -> str:
+    """What to write for lists of two axes, or more: one list for both axes as one, where they are neighbours."""
+    lists = [i for i, part in enumerate(parts) if _is_list(part)]
+    first, second = lists[:2]
+    if len(lists) == 2 and second == first + 1 and None not in parts[:first]:
+        places = f"{':, ' * first}rows * {x.data.shape[second]} + columns"
+        return f"write `x.flatten({first}, {second})[{places}]`, with tensors of indices from 0 on"
+    way = "move two axes beside each other, and index `x.flatten(i, i + 1)` with `rows * x.shape[i + 1] + columns`"
+    return way if ACTIVE.recording is not None else f"{way}, or call it on `x.to_strided().torch()`"
 
 
 def _is_list(part: Any) -> bool:
@@ -74,14 +85,28 @@ def _sliced(x: Handle, data: Tensor, axis: int, part: slice) -> Tensor:
     return _native.call("slice", None, data, axis, start, max(start, end), step)
 
 
+def _of_mask(mask: torch.Tensor, axis: int) -> str:
+    """The call that chooses by a mask: PyTorch finds its places, whose number depends on data."""
+    if ACTIVE.recording is None:
+        return "call it on `x.to_strided().torch()`"
+    last = axis + mask.ndim - 1
+    joined = "x" if mask.ndim == 1 else f"x.flatten({axis}, {last})"
+    return f"write `{joined}[{':, ' * axis}torch.from_numpy(mask.numpy()).flatten().nonzero().squeeze(1)]`"
+
+
 def _selected(x: Handle, data: Tensor, axis: int, part: Any) -> Tensor:
     if isinstance(part, (Handle, Tensor)):
         part = as_torch(part.data if isinstance(part, Handle) else part)
     wanted = torch.as_tensor(part if isinstance(part, torch.Tensor) else list(part))
     # A mask of this package is u8, so u8 is no index.
-    if wanted.ndim != 1 or wanted.is_floating_point() or wanted.dtype in (torch.bool, torch.uint8):
-        reason = f"an index of {wanted.dtype} with {wanted.ndim} axes, whose result has sizes that depend on data or an axis more"
-        raise refused("index", x, reason, "use `torch.where(mask, x, y)`, or call it on `x.to_strided().torch()`")
+    if wanted.is_floating_point():
+        raise _wrong(x, part, f"an index has integers, and this one is of {wanted.dtype}", "pass integers")
+    if wanted.dtype in (torch.bool, torch.uint8):
+        reason = f"an index that is a mask ({wanted.dtype} with {wanted.ndim} axes), whose result has sizes that depend on data"
+        raise refused("index", x, reason, f"use `torch.where(mask, x, y)`, or {_of_mask(wanted, axis)}")
+    if wanted.ndim != 1:
+        reason = f"an index of {wanted.ndim} axes"
+        raise refused("index", x, reason, f"write `x[{':, ' * axis}index.flatten()].unflatten({axis}, index.shape)`")
     size = data.shape[axis]
     if wanted.numel() and not bool(((wanted >= -size) & (wanted < size)).all()):
         raise _wrong(x, part, f"axis {axis} has {size} elements", f"pass {-size} to {size - 1}", OutOfBounds)

@@ -9,8 +9,8 @@ from .. import _native
 from .._errors import InvalidArgument, UnsupportedOp
 from .._native import Tensor
 from .._operators import UnsupportedAttribute
-from ._answers import Answers
-from ._handles import ACTIVE, TABLE_DTYPES, as_torch, as_view, check_alone, shared
+from ._answers import CONVERSIONS, Answers
+from ._handles import ACTIVE, TABLE_DTYPES, as_torch, as_view, check_alone, refused, shared
 from ._index import indexed
 from ._told import error
 from ._weights import Weight
@@ -29,7 +29,12 @@ def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 _INSTEAD = {
     "grad": "read it after `backward`, outside of the forward",
     "grad_fn": "ask `x.requires_grad`: the graph of a trained module is its tape",
+    **dict.fromkeys(("_base", "_version"), "leave it out: views and writes of a forward are those of its tape"),
 }
+
+
+#: What is done in place of a write through `x.data`.
+WRITES = "write it as a function (`y = x.detach() * 2`); change weights between steps, by `net.load_state_dict`"
 
 
 class RecordedTensor(Answers):
@@ -38,7 +43,30 @@ class RecordedTensor(Answers):
     __hash__ = object.__hash__
     __array_priority__ = 1000
 
-    OWN = frozenset("getitem setitem to float double half bfloat16 int long bool cpu size dim numel item tolist".split())
+    OWN = frozenset((*"getitem setitem to type cpu size dim numel item tolist".split(), *CONVERSIONS))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        is_kept = self.owner and value is not vars(self).get("data")
+        if name == "data" and (is_kept or not isinstance(value, (Tensor, Weight))):
+            raise error(UnsupportedOp, "op `data` of PyTorch: a forward writes into no value and no parameter through `x.data`", WRITES, op="data")
+        super().__setattr__(name, value)
+
+    # Copies. Those of PyTorch get no gradient, and their original gets none through them.
+
+    def __copy__(self) -> "RecordedTensor":
+        return as_view(RecordedTensor(self._unrecorded("copy.copy")), self)  # type: ignore[return-value]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "RecordedTensor":
+        made = memo[id(self)] = RecordedTensor(self._unrecorded("copy.deepcopy").__deepcopy__({}))
+        return made
+
+    def _unrecorded(self, name: str) -> Tensor:
+        if self.requires_grad:
+            raise _refused(name, "write `x.clone()`, which has a gradient, or copy `x.detach()`, which has none")
+        return self.data
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise _refused("pickle", "pickle `x.detach().numpy()`")
 
     @property
     def requires_grad(self) -> bool:  # type: ignore[override]
@@ -96,11 +124,6 @@ class RecordedTensor(Answers):
             raise _refused("requires_grad_", "set it on parameters and inputs, before the forward")
         return self
 
-    def _no_graph(self, *_: Any, **__: Any) -> Any:
-        raise _refused("backward", "call it on what the module returned")
-
-    backward = register_hook = register_post_accumulate_grad_hook = retain_grad = _no_graph
-
     @property
     def is_leaf(self) -> bool:  # type: ignore[override]
         return bool(self.owner) or not self.requires_grad
@@ -129,9 +152,27 @@ class RecordedTensor(Answers):
         if torch.device(device).type != "cpu":
             raise _refused("to", "leave it out: weights and activations are on the CPU")
         dtype = next((x for x in given if isinstance(x, torch.dtype)), self.dtype)
+        made = self._converted("to", dtype)
+        return self.clone() if made is self and kwargs.get("copy") else made
+
+    def _converted(self, name: str, dtype: torch.dtype) -> Any:
+        """What a call of PyTorch makes of another dtype."""
         if dtype == self.dtype:
-            return self.clone() if kwargs.get("copy") else self
-        return call(torch.ops.aten._to_copy.default, (self,), {"dtype": dtype})
+            return self
+        if self.dtype == torch.bool and dtype == torch.float32:
+            return call(torch.ops.aten._to_copy.default, (self,), {"dtype": dtype})
+        is_float, is_wanted_float = self.dtype == torch.float32, dtype.is_floating_point or dtype.is_complex
+        if dtype == torch.bool:
+            remedy = "write `x != 0`" if is_float else "write `torch.from_numpy(x.numpy()).bool()`"
+        elif is_wanted_float and self.dtype != torch.int64:
+            remedy = f"{'leave it out' if is_float else 'write `x.float()`'}: modules are trained in torch.float32"
+        else:
+            numbers = "x.detach().numpy()" if self.requires_grad else "x.numpy()"
+            remedy = f"write `torch.from_numpy({numbers}).to({dtype})`, a tensor of PyTorch, which has no gradient there either"
+        text = f"a conversion of {self.dtype} to {dtype}; values in the forward of a trained module are torch.float32, or masks and indices"
+        # Another float in its place would be refused again by the calls that follow.
+        stand_in = torch.float32 if is_wanted_float else dtype
+        return ACTIVE.recording.missed(name, refused(name, self, text, remedy), torch.Tensor.to, (self, stand_in), {})
 
     def cpu(self) -> "RecordedTensor":
         return self
@@ -160,8 +201,8 @@ class RecordedTensor(Answers):
         raise _refused("in", "call `(tensor == x).any()`")
 
     def __getattr__(self, name: str) -> Any:
-        found = None if name.startswith("_") else getattr(torch.Tensor, name, None)
-        if found is None:
+        found = None if name.startswith("__") else getattr(torch.Tensor, name, None)
+        if found is None or name.startswith("_") and callable(found):
             raise AttributeError(f"a value of a trained module has no attribute `{name}`")
         if callable(found):
             return lambda *args, **kwargs: call(found, (self, *args), kwargs)
@@ -198,8 +239,18 @@ class RecordedTensor(Answers):
 
 
 def _refused(name: str, remedy: str) -> Exception:
-    text = f"op `{name}` of PyTorch: a value in the forward of a trained module is of its tape, which PyTorch does not see"
+    of = "" if name.startswith(("copy.", "pickle")) else " of PyTorch"
+    text = f"op `{name}`{of}: a value in the forward of a trained module is of its tape, which PyTorch does not see"
     return error(UnsupportedOp, text, remedy, op=name)
+
+
+def _no_graph(name: str) -> Callable[..., Any]:
+    remedy = "call it on what the module returned" + ("" if name == "backward" else ", or on an input, outside of the forward")
+
+    def method(self: RecordedTensor, *_: Any, **__: Any) -> Any:
+        raise _refused(name, remedy)
+
+    return method
 
 
 def _operator(name: str) -> Callable[..., Any]:
@@ -216,6 +267,7 @@ _OPERATORS = (
 ).split()
 for _name in _OPERATORS:
     setattr(RecordedTensor, f"__{_name}__", _operator(f"__{_name}__"))
-for _name in "float double half bfloat16 int long bool".split():
-    _dtype = getattr(torch, _name)
-    setattr(RecordedTensor, _name, lambda self, memory_format=None, _dtype=_dtype: self.to(_dtype))
+for _name, _dtype in CONVERSIONS.items():
+    setattr(RecordedTensor, _name, lambda self, memory_format=None, _name=_name, _dtype=_dtype: self._converted(_name, _dtype))
+for _name in "backward register_hook register_post_accumulate_grad_hook retain_grad".split():
+    setattr(RecordedTensor, _name, _no_graph(_name))

@@ -1,5 +1,6 @@
 """One forward of a module that is trained: its calls run as ops, on a tape where a gradient is wanted."""
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from torch.utils import _pytree as pytree
 from .. import _native
 from .._errors import (
     DTypeMismatch,
+    Error,
     InvalidArgument,
     KeyMismatch,
     LayoutMismatch,
@@ -36,6 +38,9 @@ _ONLY_STRIDED = (UnsupportedOp, KeyMismatch, LayoutMismatch, OpaqueLayoutError, 
 
 _FORMATS = {3: "channels_last_1d", 4: "channels_last", 5: "channels_last_3d"}
 _FLOATS = ("f32", "bf16", "f16")
+
+#: How errors of Python and PyTorch name what `x.data` is in a forward.
+_OF_DATA = re.compile(rf"(not |')({'|'.join((Weight.__name__, *(re.escape(f'{kind.__module__}.{kind.__name__}') for kind in (Tensor, Var))))})\b")
 
 #: Integers of few bits: u8 is a mask in a forward.
 _WRAP = {torch.uint8, torch.int8, torch.int16}
@@ -83,11 +88,8 @@ class Recording:
                 _put_back(kept, places)
         except BaseException as e:
             _put_back(kept, places)
-            if isinstance(e, TypeError) and RecordedTensor.__name__ in str(e):
-                # PyTorch's own code met one, such as `buffer.data = y`.
-                text = f"op `train`: PyTorch took a value of the forward for a tensor of its own: {first_line(str(e))}"
-                remedy = "write it in calls of PyTorch's functions, or return the value from `forward`"
-                raise error(UnsupportedOp, text, remedy, op="train") from e
+            if isinstance(e, (TypeError, ValueError, RuntimeError)) and not isinstance(e, Error):
+                self._check_taken(e)
             if self.missing and isinstance(e, Exception) and not getattr(e, "missing", None):
                 # The model's code met zeros in place of results.
                 if isinstance(e, UnsupportedOp):
@@ -97,6 +99,21 @@ class Recording:
         finally:
             ACTIVE.recording = None
             self._reordered.clear()
+
+    def _check_taken(self, e: Exception) -> None:
+        """Raises the error for code that took a value of the forward for a tensor of PyTorch, which its own error names."""
+        text = f"op `train`: PyTorch took a value of the forward for a tensor of its own: {first_line(str(e))}"
+        if RecordedTensor.__name__ in str(e):
+            # Such as `buffer.data = y`, and functions in C++.
+            remedy = "write it in calls of PyTorch's functions, or return the value from `forward`"
+            if isinstance(e, (RuntimeError, ValueError)):
+                remedy = "write plain Python in place of what was scripted (`torch.jit.script`) or transforms (`torch.vmap`)"
+        elif _OF_DATA.search(str(e)):
+            text = f"op `train`: `x.data` of a value of the forward is no tensor of PyTorch: {first_line(str(e))}"
+            remedy = "write `x.detach()` in place of `x.data`"
+        else:
+            return
+        raise error(UnsupportedOp, text, remedy, op="train") from e
 
     # Calls of PyTorch.
 
@@ -116,12 +133,16 @@ class Recording:
             if e.missing:
                 # The list of an inner call, at which the search ended.
                 raise
-            self._miss(getattr(function, "__name__", str(function)).strip("_"), e)
-            return self._stand_in(function, args, kwargs, e)
+            return self.missed(getattr(function, "__name__", str(function)).strip("_"), e, function, args, kwargs)
         except (DTypeMismatch, UnsupportedDType) as e:
             raise self._of_dtype(e) from None
         finally:
             self.records = before
+
+    def missed(self, name: str, e: UnsupportedOp, function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """Notes a call that cannot run. Zeros stand in for its result, which `function` tells the sizes of."""
+        self._miss(name, e)
+        return self._stand_in(function, args, kwargs, e)
 
     def _miss(self, name: str, e: UnsupportedOp) -> None:
         self.missing.append((self.path(), name, first_line(str(e))))

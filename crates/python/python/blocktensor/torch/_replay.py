@@ -79,7 +79,8 @@ class _Replay(TorchDispatchMode):
             raise Unsupported(f"no op of blocktensor is for it, and its part `{part}` cannot run as one") from None
         except Error as e:
             # Some are a TypeError too, which PyTorch's operators would swallow.
-            raise Unsupported(f"no op of blocktensor is for it: {e}") from None
+            # Its remedy is for the operands of that part.
+            raise Unsupported(f"no op of blocktensor is for it: {str(e).removesuffix(f'; {e.remedy}')}") from None
 
     def _in_place(self, func: Any, name: str, args: Any, kwargs: dict[str, Any]) -> Any:
         """A result of this call that a later part of it changes."""

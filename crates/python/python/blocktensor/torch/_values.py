@@ -67,6 +67,14 @@ WITHOUT_OP: dict[str, str] = {
 }
 
 
+#: Calls that no op is for, and what computes the same, of an eager tensor and in the forward of a trained module.
+WRITTEN_AS = {
+    "one_hot": "pass indices of PyTorch: `F.one_hot(torch.from_numpy(x.numpy()).long(), classes)`",
+    "nanmean": "write `torch.where(x == x, x, 0.0).sum() / (x == x).float().sum()`, with the axes of the mean in both sums",
+    "nansum": "write `torch.where(x == x, x, 0.0).sum()`",
+}
+
+
 def adds_to(table: dict[str, Callable[..., Any]]) -> Callable[..., Callable[[Callable[..., Any]], Callable[..., Any]]]:
     """What adds a function to a table, under names of aten."""
 

@@ -1,0 +1,177 @@
+"""Calls that a trained forward refuses: each is named as it was written, and its remedy computes what PyTorch does."""
+
+import copy
+import pickle
+
+import blocktensor as bt
+import blocktensor.torch as btt
+import pytest
+import torch
+from models import One
+from torch import nn
+from torch.nn import functional as F
+from training import close
+
+X = torch.randn(3, 8, 5, 5, generator=torch.Generator().manual_seed(8))
+ROWS, COLUMNS = torch.tensor([0, 2, 1, 0]), torch.tensor([7, 0, 3, 3])
+
+
+def made(function):
+    torch.manual_seed(1)
+    return One(lambda s, x: function(s.conv(x).flatten(2).mean(2), s), conv=nn.Conv2d(8, 8, 3)).train()
+
+
+def refused(function, kind=bt.UnsupportedOp):
+    """The text of the error, in which no remedy is for eager tensors."""
+    net = btt.train(made(function))
+    with pytest.raises(kind) as e:
+        net(X)
+    assert isinstance(e.value, bt.Error) and e.value.op and e.value.remedy
+    assert "to_strided" not in str(e.value) and "EagerTensor" not in str(e.value)
+    return str(e.value)
+
+
+def works(function, wanted=None):
+    """A remedy, beside PyTorch: what it computes, and the gradients of the weights."""
+    net, model = btt.train(made(function)), made(wanted or function)
+    got, right = net(X), model(X)
+    close(got, right)
+    got.sum().backward()
+    right.sum().backward()
+    close(net.gradients()["conv.weight"], model.conv.weight.grad)
+
+
+def test_lists_for_two_axes():
+    assert "`x.flatten(0, 1)[rows * 8 + columns]`" in refused(lambda y, s: y[ROWS, COLUMNS])
+    works(lambda y, s: y.flatten(0, 1)[ROWS * 8 + COLUMNS], lambda y, s: y[ROWS, COLUMNS])
+    three = lambda y: y.unflatten(1, (2, 4))  # noqa: E731
+    assert "`x.flatten(1, 2)[:, rows * 4 + columns]`" in refused(lambda y, s: three(y)[:, ROWS % 2, COLUMNS % 4])
+    works(lambda y, s: three(y).flatten(1, 2)[:, ROWS % 2 * 4 + COLUMNS % 4], lambda y, s: three(y)[:, ROWS % 2, COLUMNS % 4])
+    assert "move two axes beside each other" in refused(lambda y, s: three(y)[ROWS, :, COLUMNS % 4])
+    # Of an eager tensor the same.
+    x = torch.randn(3, 8)
+    with pytest.raises(bt.UnsupportedOp, match=r"write `x\.flatten\(0, 1\)\[rows \* 8 \+ columns\]`"):
+        btt.EagerTensor(x)[ROWS, COLUMNS]
+    close(btt.EagerTensor(x).flatten(0, 1)[ROWS * 8 + COLUMNS].torch(), x[ROWS, COLUMNS])
+
+
+def test_masks_and_other_indices():
+    assert "`x.flatten(0, 1)[torch.from_numpy(mask.numpy()).flatten().nonzero().squeeze(1)]`" in refused(lambda y, s: y[y > 0])
+    works(lambda y, s: y.flatten(0, 1)[torch.from_numpy((y > 0).numpy()).flatten().nonzero().squeeze(1)], lambda y, s: y[y > 0])
+    mask = torch.tensor([True, False, True])
+    assert "`x[torch.from_numpy(mask.numpy()).flatten().nonzero().squeeze(1)]`" in refused(lambda y, s: y[mask])
+    works(lambda y, s: y[torch.from_numpy(mask.numpy()).flatten().nonzero().squeeze(1)], lambda y, s: y[mask])
+    index = torch.tensor([[0, 2], [7, 1]])
+    assert "`x[:, index.flatten()].unflatten(1, index.shape)`" in refused(lambda y, s: y[:, index])
+    works(lambda y, s: y[:, index.flatten()].unflatten(1, index.shape), lambda y, s: y[:, index])
+    assert "pass integers" in refused(lambda y, s: y[ROWS.float()], bt.InvalidArgument)
+
+
+def test_calls_that_are_written_otherwise():
+    assert "`F.one_hot(torch.from_numpy(x.numpy()).long(), classes)`" in refused(lambda y, s: y * F.one_hot(y.argmax(1), 8))
+    works(
+        lambda y, s: y * F.one_hot(torch.from_numpy(y.detach().argmax(1).numpy()).long(), 8),
+        lambda y, s: y * F.one_hot(y.argmax(1), 8),
+    )
+    nan = torch.tensor([1.0, float("nan"), *[2.0] * 6])
+    assert "`torch.where(x == x, x, 0.0).sum() / (x == x).float().sum()`" in refused(lambda y, s: (y * nan).nanmean())
+    x = btt.EagerTensor(nan)
+    close((torch.where(x == x, x, 0.0).sum() / (x == x).float().sum()).torch(), nan.nanmean())
+    works(lambda y, s: torch.where(y == y, y, 0.0).sum() / (y == y).float().sum(), lambda y, s: y.nanmean())
+
+
+CONVERSIONS = {
+    "half": "leave it out",
+    "bfloat16": "leave it out",
+    "double": "leave it out",
+    "long": "`torch.from_numpy(x.detach().numpy()).to(torch.int64)`",
+    "int": "`torch.from_numpy(x.detach().numpy()).to(torch.int32)`",
+    "short": "`torch.from_numpy(x.detach().numpy()).to(torch.int16)`",
+    "byte": "`torch.from_numpy(x.detach().numpy()).to(torch.uint8)`",
+    "char": "`torch.from_numpy(x.detach().numpy()).to(torch.int8)`",
+    "bool": "write `x != 0`",
+}
+
+
+@pytest.mark.parametrize("name", CONVERSIONS)
+def test_conversions_are_named_as_they_were_called(name):
+    text = refused(lambda y, s: getattr(y, name)())
+    assert f": {name}: op `{name}` of PyTorch on [3, 8] f32" in text and CONVERSIONS[name] in text and "_copy" not in text
+    dtype = getattr(torch.ones(()), name)().dtype
+    assert ": to: op `to` of PyTorch" in refused(lambda y, s: y.to(dtype))
+    assert ": type: op `type` of PyTorch" in refused(lambda y, s: y.type(dtype))
+    # One line for each call: those that follow have a value to go on with.
+    if dtype.is_floating_point:
+        assert "1 calls" in refused(lambda y, s: getattr(y, name)().float().mul(2))
+        assert "write `x.float()`" in refused(lambda y, s: getattr(y > 0, name)())
+        return
+    eager = btt.EagerTensor(torch.ones(2))
+    if name in ("long", "int", "byte", "char", "short"):
+        works(lambda y, s: y * torch.from_numpy((y * 9).detach().numpy()).to(torch.int64), lambda y, s: y * (y * 9).long())
+    with pytest.raises(bt.UnsupportedOp, match=f"^op `{name}` of PyTorch on .*; (convert|write)") as e:
+        getattr(eager, name)()
+    assert ("EagerTensor(y)" in e.value.remedy) == (name in ("long", "int", "byte", "char"))
+
+
+def test_the_type_is_named():
+    works(lambda y, s: y * (y.type() == "torch.FloatTensor"))
+    works(lambda y, s: y.type(torch.float32) + y.type("torch.FloatTensor"))
+    assert btt.EagerTensor(torch.ones(2)).type() == "torch.FloatTensor"
+    assert btt.EagerTensor(torch.ones(2)).type(torch.bfloat16).data.dtype == "bf16"
+
+
+@pytest.mark.parametrize("name", ["backward", "register_hook", "retain_grad", "register_post_accumulate_grad_hook"])
+def test_gradients_of_pytorch_are_named_as_they_were_asked_for(name):
+    text = refused(lambda y, s: getattr(y.sum(), name)(*([print] if "hook" in name else [])))
+    assert f"op `{name}` of PyTorch" in text and "call it on what the module returned" in text
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+def test_copies_of_values(copied):
+    name = f"op `copy.{copied.__name__}`"
+    for function in (lambda y, s: copied(y) + y, lambda y, s: y + copied(s.conv.weight).mean()):
+        text = refused(function)
+        assert name in text and "`x.clone()`" in text and "`x.detach()`" in text
+    works(lambda y, s: y + y.clone(), lambda y, s: y + y)
+    works(lambda y, s: y * copied(y.detach()))
+
+
+def test_values_are_not_pickled():
+    assert "op `pickle`" in refused(lambda y, s: pickle.dumps(y)) and "`x.detach().numpy()`" in refused(lambda y, s: pickle.dumps(y))
+    works(lambda y, s: y * torch.from_numpy(pickle.loads(pickle.dumps(y.detach().numpy()))))
+
+
+def test_writes_through_data():
+    for function in (lambda y, s: s.conv.weight.data.mul_(2), lambda y, s: s.conv.bias.data.zero_(), lambda y, s: y.data.clamp_(0)):
+        text = refused(function)
+        assert "in the forward of a trained module" in text and "between steps" in text
+    assert "write `x.detach().abs` in place of `x.data.abs`" in refused(lambda y, s: y + s.conv.bias.data.abs())
+    works(lambda y, s: y + s.conv.bias.detach().abs(), lambda y, s: y + s.conv.bias.data.abs())
+    for function in (torch.relu, lambda x: x + 1):
+        text = refused(lambda y, s, function=function: y + function(s.conv.weight.data).mean())
+        assert "`x.data` of a value" in text or "tensors have no operators" in text
+
+    def assigns(y, s):
+        s.conv.weight.data = torch.zeros(8, 8, 3, 3)
+        return y
+
+    assert "op `data` of PyTorch" in refused(assigns)
+    assert "op `data`" in refused(lambda y, s: setattr(y, "data", s.conv.bias))
+
+
+def test_attributes_that_values_have_not():
+    for name in ("_version", "_base", "_backward_hooks"):
+        assert f"attribute `{name}` of a torch.Tensor" in refused(lambda y, s, name=name: getattr(y, name))
+        with pytest.raises(bt.UnsupportedOp, match=f"attribute `{name}` of a torch.Tensor: an eager tensor has none"):
+            getattr(btt.EagerTensor(X), name)
+        assert not hasattr(btt.EagerTensor(X), name)
+
+
+def test_code_in_other_languages():
+    @torch.jit.script
+    def doubled(x):
+        return x * 2
+
+    for function in (doubled, torch.vmap(lambda x: x * 2)):
+        text = refused(lambda y, s, function=function: function(y))
+        assert "PyTorch took a value of the forward" in text and "write plain Python" in text
