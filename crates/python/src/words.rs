@@ -93,7 +93,7 @@ impl Door for Words {
             Call::PackedLinear => "blocktensor.pack_linear",
             Call::StemRun => "PackedWeights",
             Call::StemRunFused => "residual of PackedWeights",
-            Call::KeepPlain | Call::KeepPlainOfPlan => "keep_plain of Plan.save",
+            Call::KeepPlain | Call::KeepPlainOfPlan => "Plan.save(..., keep_plain=True)",
             Call::SavePacked | Call::SavePlan => "Plan.save",
             Call::ReadOrRepack => "blocktensor.load_plan(..., replan=True)",
             Call::ReadStateDict => "safetensors.numpy.load_file",
