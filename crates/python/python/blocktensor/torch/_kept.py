@@ -1,9 +1,8 @@
 """The weights of a module that is trained: packed ones of this package, or PyTorch's own parameters."""
 
 import copy
-import math
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,7 +10,7 @@ import torch
 from torch.nn.parameter import UninitializedParameter
 
 from .. import _native
-from .._errors import DTypeMismatch, InvalidArgument, UnsupportedOp
+from .._errors import DTypeMismatch, Error, InvalidArgument, UnsupportedOp
 from .._native import SGD, AdamW, Gradients, Tensor, Var
 from ._handles import as_torch, shared
 from ._recorded import RecordedTensor
@@ -21,6 +20,17 @@ from ._weights import CONVOLUTIONS, TRANSPOSED, Packing, Weight, native_block
 
 #: A place of a parameter: the module's own dictionary, the name there, and the name in `state_dict`.
 Slot = tuple[dict[str, Any], str, str]
+
+
+def packing_of(places: list[tuple[torch.nn.Module, Slot]]) -> Packing | None:
+    """How a parameter is packed for blocked convolutions; `None` for one that is not only the weights of such."""
+    packings = {
+        Packing(module.groups, isinstance(module, TRANSPOSED), native_block())  # type: ignore[arg-type]
+        if isinstance(module, CONVOLUTIONS) and slot[1] == "weight"
+        else None
+        for module, slot in places
+    }
+    return packings.pop() if len(packings) == 1 else None
 
 
 class Kept:
@@ -44,15 +54,7 @@ class Kept:
 
     def packing(self, x: torch.Tensor, places: list[tuple[torch.nn.Module, Slot]]) -> Packing | None:
         """How a parameter is packed; `None` for one that is not only the weights of a convolution."""
-        if self.layout != "blocked":
-            return None
-        packings = {
-            Packing(module.groups, isinstance(module, TRANSPOSED), native_block())  # type: ignore[arg-type]
-            if isinstance(module, CONVOLUTIONS) and slot[1] == "weight"
-            else None
-            for module, slot in places
-        }
-        return packings.pop() if len(packings) == 1 else None
+        return packing_of(places) if self.layout == "blocked" else None
 
     def handle(self, data: Any, x: torch.Tensor, name: str, packing: Packing | None, is_packed: bool) -> RecordedTensor:
         """What the module's code finds in place of its parameter."""
@@ -81,6 +83,12 @@ def swapped(entries: list[tuple[Slot, Any]]) -> Iterator[None]:
     finally:
         for (place, name, _), x in before:
             place[name] = x
+
+
+def norm_of(tensors: Iterable[torch.Tensor], norm_type: float) -> float:
+    """The norm of the norms, in f64, as `torch.nn.utils.get_total_norm`."""
+    norms = [torch.linalg.vector_norm(x.detach().double(), norm_type) for x in tensors]
+    return float(torch.linalg.vector_norm(torch.stack(norms), norm_type)) if norms else 0.0
 
 
 def _check(x: torch.Tensor, name: str) -> None:
@@ -179,18 +187,40 @@ class Owned(Kept):
         remedy = 'pass `train` an optimizer, call `state_dict()` or `gradients()` for copies, or train with `weights="torch"`'
         raise error(UnsupportedOp, text, remedy, op=op)
 
-    def clip_grad_norm_(self, max_norm: float) -> float:
+    def grad_norm(self, norm_type: float) -> float:
         # Reductions take activations: the norm is that of plain copies.
-        norm = math.sqrt(math.fsum(float(self._plain(name, t).double().square().sum()) for name, t in self._gradients.items()))
-        scale = min(max_norm / (norm + 1e-6), 1.0)
+        return norm_of((self._plain(name, t) for name, t in self._gradients.items()), norm_type)
+
+    def scale_gradients(self, scale: float) -> None:
         self._gradients = {name: _native.call("mul_scalar", None, t, scale) for name, t in self._gradients.items()}
-        return norm
 
     def step(self, optimizer: "SGD | AdamW | None") -> None:
         if optimizer is None:
             text = "op `step`: the module was made without an optimizer"
             raise error(InvalidArgument, text, "pass `blocktensor.grad.SGD(...)` to `train`, or set `net.optimizer`", op="step")
-        self.weights = optimizer.step(self.weights, self._gradients)
+        try:
+            self.weights = optimizer.step(self.weights, self._gradients)
+        except Error:
+            # After it the optimiser is as it was.
+            before = optimizer.state_dict()
+            after = {name: self._laid_out(name, t) for name, t in before.items()}
+            if all(after[name] is t for name, t in before.items()):
+                raise
+            optimizer.load_state_dict(after)
+            self.weights = optimizer.step(self.weights, self._gradients)
+
+    def _laid_out(self, name: str, t: Tensor) -> Tensor:
+        """A state of the optimiser in the layout of its weights: one that was saved may be of a module with another layout."""
+        weights = self.weights.get(name.rpartition(".")[0])
+        if weights is None or not t.ndim or (t.layout, t.shape) == (weights.layout, weights.shape):
+            return t
+        name = name.rpartition(".")[0]
+        if t.is_blocked:
+            places = next(places for _, places in self._slots if places[0][1][2] == name)
+            packing = packing_of(places)
+            t = t.to_strided() if packing is None else packing.unpack(t)
+        packing = self._packings[name]
+        return t if packing is None else packing.pack(t)  # type: ignore[no-any-return]
 
     def gradients(self) -> dict[str, torch.Tensor | None]:
         return {name: self._plain(name, self._gradients[name]) if name in self._gradients else None for name in self.weights}
@@ -282,8 +312,14 @@ class Parameters(Kept):
     def check_walk(self, op: str) -> None:
         """They are PyTorch's."""
 
-    def clip_grad_norm_(self, max_norm: float) -> float:
-        return float(torch.nn.utils.clip_grad_norm_(self.module.parameters(), max_norm))
+    def grad_norm(self, norm_type: float) -> float:
+        return norm_of((x.grad for x in self.module.parameters() if x.grad is not None), norm_type)
+
+    def scale_gradients(self, scale: float) -> None:
+        with torch.no_grad():
+            for x in self.module.parameters():
+                if x.grad is not None:
+                    x.grad.mul_(scale)
 
     def step(self, optimizer: "SGD | AdamW | None") -> None:
         text = 'op `step`: with `weights="torch"` PyTorch\'s optimisers move the weights'

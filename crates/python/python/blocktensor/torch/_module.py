@@ -14,9 +14,11 @@ from torch.utils.dlpack import to_dlpack  # pyright: ignore[reportPrivateImportU
 from .._errors import Error, InvalidArgument, PackMismatch, UnsupportedOp
 from .._native import Plan, load_plan
 from .._types import FilePath
+from ._answers import Answers
 from ._attributes import attributes_of
 from ._beside import OfOnePlan, check_compiled
 from ._export import Program, export
+from ._handles import ACTIVE, described
 from ._inputs import Expected, check_traced, in_order, is_dual, not_a_tensor, problem
 from ._loads import loaded, put_into, same_state
 from ._options import check_limits, checked_options
@@ -103,12 +105,25 @@ _PROXY = torch._C._TorchDispatchModeKey.PROXY
 
 def _check_gradients(inputs: Iterable[Any]) -> None:
     for x in inputs:
+        if isinstance(x, Answers):
+            _check_eager(x)
         if isinstance(x, torch.Tensor) and x.requires_grad and torch.is_grad_enabled():
             text = "argument `input`: got a tensor that requires a gradient, but packed modules are for inference"
             raise error(InvalidArgument, text, "call it under `torch.no_grad()`")
         if isinstance(x, torch.Tensor) and is_dual(x):
             text = "argument `input`: got a tensor with a tangent (`torch.autograd.forward_ad`), but packed modules are for inference"
             raise error(InvalidArgument, text, "differentiate the model itself")
+
+
+def _check_eager(x: Answers) -> None:
+    """Refuses what a plan cannot read of an eager tensor, and a gradient that would be lost in the forward of a trained module."""
+    if x.requires_grad:
+        text = "op `train`: a packed module (`to_blocked`) is for inference, and has no gradient for its input in the forward of a trained one"
+        remedy = "put the model that it was made of in its place, or pass `x.detach()`, of which no gradient is wanted"
+        raise error(UnsupportedOp, text, remedy, op="train")
+    if x.data.is_blocked and ACTIVE.recording is None:
+        text = f"argument `input`: got {described(x)}, but a packed module takes rows"
+        raise error(InvalidArgument, text, "pass `x.to_strided().torch()`")
 
 
 def _direct(program: Program | None, plan: ModelPlan | Plan) -> tuple[Plan, int] | None:

@@ -25,6 +25,7 @@ from .._native import Tape, Tensor, Var
 from ._calls import call as call_torch
 from ._handles import ACTIVE, Handle, check_autocast, shared, value_of
 from ._lower import RESULTS
+from ._parts import check_not_inside
 from ._recorded import RecordedTensor
 from ._told import error, first_line
 from ._values import Value, is_per_channel
@@ -68,9 +69,7 @@ class Recording:
     @contextmanager
     def active(self, keeps: bool = True) -> Iterator[None]:
         """Makes it the forward of this thread. Unless it `keeps`, statistics are afterwards what they were, as after an error."""
-        if ACTIVE.recording is not None:
-            text = "a trained module in the forward of another one: each has a tape of its own"
-            raise error(UnsupportedOp, text, "train the outer module alone, or call one after the other", op="train")
+        check_not_inside(self.module, ACTIVE.recording)
         places = [
             (f"{path}.{name}" if path else name, module._buffers, name, x)
             for path, module in self.module.named_modules()
@@ -334,7 +333,8 @@ def _check_assigned(places: list[_Place]) -> None:
     assigned = [path for path, place, name, _ in places if isinstance(place.get(name), RecordedTensor)]
     if assigned:
         text = f"op `train`: the forward assigns a value to the buffer `{assigned[0]}`, and values are of use in their forward alone"
-        raise error(UnsupportedOp, text, f"return it from `forward`, and assign `{assigned[0].split('.')[-1]}` outside of it", op="train")
+        name = assigned[0].split(".")[-1]
+        raise error(UnsupportedOp, text, f"assign numbers: `self.{name} = torch.from_numpy(x.detach().numpy()).clone()`", op="train")
 
 
 def _put_back(kept: list[tuple[torch.Tensor, torch.Tensor]], places: list[_Place]) -> None:

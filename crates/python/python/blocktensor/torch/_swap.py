@@ -17,6 +17,7 @@ from ._edits import steps_of
 from ._export import error
 from ._handles import LAST, check_autocast, described, shared
 from ._options import check_module
+from ._parts import check_parts
 from ._sharing import SharedNames, limit
 from ._told import told_text
 from ._unwrap import in_training, plain_name, swappable
@@ -263,6 +264,7 @@ def swap(model: torch.nn.Module, *, to_strided: Iterable[str] = ()) -> torch.nn.
     (`swap(resnet, to_strided=["avgpool"])`), and the ledger shows these reorders too.
     """
     check_module(model, "swap")
+    check_parts(model, "swap", "packed", "trained")
     training, remedy = in_training(model, "swap")
     if training and model.training:
         raise error(UnsupportedOp, "argument `model`: got a model in training mode", remedy, op="swap")
@@ -315,6 +317,7 @@ class _Typed:
         except Error:
             raise
         except (AttributeError, RuntimeError, TypeError, ValueError) as e:
+            _check_given(args, kwargs, e)
             # Scripted functions and other code in C++ name the type that they were given.
             if _OURS in str(e):
                 text = f"a call in the swapped model takes no {_OURS}, which `x.data` of an EagerTensor is: {told_text(e)}"
@@ -324,6 +327,15 @@ class _Typed:
             text = f"a call in the swapped model takes no EagerTensor: {told_text(e)}"
             remedy = "call it on `x.to_strided().torch()`, or replace what was scripted, or is a transform (`vmap`), by plain Python code"
             raise error(UnsupportedOp, text, remedy, op="swap") from e
+
+
+def _check_given(args: Any, kwargs: Any, e: Exception) -> None:
+    """Raises the error for arrays and tensors of other kinds among the inputs, if it is such a kind that PyTorch's own error names."""
+    for x in pytree.tree_leaves((args, kwargs)):
+        kind = type(x)
+        if not isinstance(x, (torch.Tensor, EagerTensor)) and hasattr(x, "__dlpack__") and kind.__name__ in str(e):
+            text = f"op `swap`: argument `input`: got {kind.__module__}.{kind.__name__}, but a swapped model takes EagerTensors"
+            raise error(InvalidArgument, text, "pass `EagerTensor(x)`, or `EagerTensor(x).to_blocked()`", op="swap") from e
 
 
 #: Dtypes of weights that can be packed.

@@ -21,8 +21,8 @@ from ._copies import state_error, with_own_tensors, with_shared_tensors
 from ._inputs import elsewhere, in_f32
 from ._noticed import Errors, Place, Texts, check_caught, check_linalg, raises_linalg
 from ._options import autocast_text, check_module
+from ._parts import check_parts
 from ._outside import Outside
-from ._sharing import is_swapped
 from ._told import LONGEST, error, told
 from ._unwrap import in_training
 
@@ -94,16 +94,9 @@ def _check_generators(used: list[str]) -> None:
 
 def _check_model(model: Any) -> None:
     check_module(model)
-    from ._module import BlockedModule  # it imports this module
-
+    check_parts(model, None, "packed", "swapped", "trained")
     for path, module in model.named_modules():
         name = f"module `{path or type(module).__name__}`"
-        if isinstance(module, BlockedModule):
-            text = f"argument `model`: {name} is packed already, and has no calls of PyTorch"
-            raise error(InvalidArgument, text, "pass the model that it was made of")
-        if is_swapped(module):
-            text = f"argument `model`: {name} is a swapped one, for eager tensors"
-            raise error(InvalidArgument, text, "pass the model that it was made of")
         tensors = [*module.parameters(recurse=False), *module.buffers(recurse=False)]
         if any(map(torch.nn.parameter.is_lazy, tensors)):
             text = f"argument `model`: {name} is lazy, and has no weights yet"

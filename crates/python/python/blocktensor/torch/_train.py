@@ -1,5 +1,6 @@
 """Modules that are trained: PyTorch sees inputs, outputs and their gradients, the tape of `blocktensor.grad` the rest."""
 
+import math
 import sys
 import threading
 import weakref
@@ -14,10 +15,11 @@ from .. import _native
 from .._errors import Aliasing, InvalidArgument, UnsupportedOp
 from .._native import AdamW, Gradients, SGD, Tensor, Var
 from ._beside import OfOnePlan, check_compiled
-from ._handles import as_torch, overlap, shared
+from ._handles import ACTIVE, as_torch, overlap, shared
 from ._inputs import check_traced, traced
 from ._kept import Owned, Parameters
 from ._options import check_module
+from ._parts import check_not_inside, check_parts
 from ._recorded import RecordedTensor
 from ._recording import Recording
 from ._told import error, told_text
@@ -51,6 +53,7 @@ def train(
     `layout` is "blocked", or "nhwc": channels last.
     """
     check_module(model, "train")
+    check_parts(model, "train", "swapped", "trained")
     for name, given, known in (("layout", layout, _LAYOUTS), ("weights", weights, _WEIGHTS)):
         if given not in known:
             text = f"op `train`: argument `{name}`: got {given!r}, but it is one of {', '.join(map(repr, known))}"
@@ -65,6 +68,14 @@ def train(
         # Found by a reorder, once in a process: not in a forward that may have none.
         native_block()
     return TrainedModule(Owned(model, layout) if weights == "blocktensor" else Parameters(model, layout), optimizer, layout)
+
+
+def _number(name: str, x: Any, such: str) -> float:
+    try:
+        return float(x)
+    except (TypeError, ValueError, RuntimeError, OverflowError) as e:
+        text = f"op `clip_grad_norm_`: argument `{name}`: got {x!r}, but it is a number"
+        raise error(InvalidArgument, text, f"pass one such as {such}", op="clip_grad_norm_") from e
 
 
 def _is_asked_by(package: str) -> bool:
@@ -151,14 +162,16 @@ class TrainedModule(OfOnePlan):
         super().apply(fn)
         return self
 
-    def clip_grad_norm_(self, max_norm: float) -> float:
-        """Scales the gradients of all weights to this 2-norm at most, as `torch.nn.utils.clip_grad_norm_`. Returns the norm before."""
-        try:
-            most = float(max_norm)
-        except (TypeError, ValueError, RuntimeError, OverflowError) as e:
-            text = f"op `clip_grad_norm_`: argument `max_norm`: got {max_norm!r}, but it is a number"
-            raise error(InvalidArgument, text, "pass one such as 1.0", op="clip_grad_norm_") from e
-        return self.kept.clip_grad_norm_(most)
+    def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None) -> float:
+        """Scales the gradients of all weights to this norm at most, as `torch.nn.utils.clip_grad_norm_`. Returns the norm before."""
+        most, kind = _number("max_norm", max_norm, "1.0"), _number("norm_type", norm_type, "2.0 or `math.inf`")
+        norm = self.kept.grad_norm(kind)
+        if error_if_nonfinite and not math.isfinite(norm):
+            text = f"op `clip_grad_norm_`: argument `error_if_nonfinite`: got True, and the norm of the gradients is {norm}"
+            raise error(InvalidArgument, text, "pass False to scale by such a norm, or look for the gradient in `net.gradients()`", op="clip_grad_norm_")
+        # What PyTorch scales by, NaN included.
+        self.kept.scale_gradients(float(torch.clamp(torch.tensor(most / (norm + 1e-6), dtype=torch.float64), max=1.0)))
+        return norm
 
     def _apply(self, fn: Any, recurse: bool = True) -> "TrainedModule":
         self.kept.apply(super()._apply, fn, recurse)
@@ -208,6 +221,7 @@ class TrainedModule(OfOnePlan):
             check_compiled()
         if torch._C._is_tracing() or torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.PROXY) is not None:
             check_traced(TRACED)
+        check_not_inside(self.kept.module, ACTIVE.recording)
         return _unrecorded(self, args, named, True)
 
     def _locked(self, args: Any, named: Any, keeps: bool) -> Any:

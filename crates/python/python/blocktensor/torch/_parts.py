@@ -1,0 +1,60 @@
+"""Modules of this package inside of a model that is converted, swapped or trained."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from .._errors import InvalidArgument, UnsupportedOp
+from ._beside import OfOnePlan
+from ._sharing import is_swapped
+from ._told import error
+
+#: What stands in place of each kind: why, and the remedy.
+_INSTEAD = {
+    "trained": (
+        "a trained one (`blocktensor.torch.train`), which runs ops of this package on a tape of its own",
+        "load `net.state_dict()` of the trained one into the model that it was made of, and put that in its place",
+    ),
+    "packed": ("packed already, and has no calls of PyTorch", "pass the model that it was made of"),
+    "swapped": ("a swapped one, for eager tensors", "pass the model that it was made of"),
+}
+
+
+def _parts(model: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """The modules by name. None of their own code runs: that of trained modules refuses to be walked over."""
+    seen: set[int] = set()
+    left = [(path, model)]
+    while left:
+        path, module = left.pop(0)
+        if module is None or id(module) in seen:
+            continue
+        seen.add(id(module))
+        yield path, module
+        left += [(f"{path}.{name}" if path else name, one) for name, one in vars(module).get("_modules", {}).items()]
+
+
+def kind_of(module: Any) -> str | None:
+    """Which kind of module of this package it is."""
+    if isinstance(module, OfOnePlan):
+        return module.TOLD[0].split()[1]
+    return "swapped" if is_swapped(module) else None
+
+
+def check_parts(model: torch.nn.Module, op: str | None, *refused: str) -> None:
+    """Refuses modules of these kinds."""
+    for path, module in _parts(model):
+        kind = kind_of(module)
+        if kind in refused:
+            what, remedy = _INSTEAD[kind]
+            text = f"{f'op `{op}`: ' if op else ''}argument `model`: module `{path or type(module).__name__}` is {what}"
+            raise error(InvalidArgument, text, remedy, op=op)
+
+
+def check_not_inside(module: Any, recording: Any) -> None:
+    """Refuses to run a trained module in the forward of another one."""
+    if recording is None:
+        return
+    text = f"op `train`: a trained {type(module).__name__} is called in the forward of a trained {type(recording.module).__name__}, and each has a tape"
+    remedy = "call it before, and pass its result as an input; or put the model that it was made of in its place, with the weights of `net.state_dict()`"
+    raise error(UnsupportedOp, text, remedy, op="train")
