@@ -9,11 +9,17 @@
 `torch.compile(model, backend="blocktensor")` takes the same ops; `compiled_graphs` has its plans. `swap` runs a model eagerly on tensors that stay blocked: for debugging.
 """
 
+from torch.serialization import add_safe_globals
+
+from .._pickle import SAFE
 from ._compile import CompiledGraph, compiled_graphs
 from ._eager import EagerTensor
 from ._module import BlockedModule, ModelPlan, load, plan, to_blocked
 from ._swap import swap
 from ._train import TrainedModule, train
+
+# `torch.load` reads tensors of this package, such as the state of an optimiser.
+add_safe_globals([*SAFE])
 
 __all__ = [
     "BlockedModule",

@@ -287,7 +287,8 @@ def call_aten(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         raise Unsupported("it writes into `out`; use its result instead")
     in_place = plain != name
     if in_place and not isinstance(target, Handle):
-        raise Unsupported("it writes into a tensor of PyTorch")
+        remedy = "pass numbers, `torch.from_numpy(x.detach().numpy())`" if ACTIVE.recording is not None else None
+        raise Unsupported("it writes into a tensor of PyTorch", remedy)
     form = form_of(name, args, kwargs)
     arguments, keywords = form.arranged(args, kwargs)
     if plain in _NUMERIC:

@@ -1,0 +1,136 @@
+"""What a training keeps between steps: the optimiser's state beside layouts and files, and buffers that a forward writes."""
+
+import io
+
+import blocktensor as bt
+import blocktensor.torch as btt
+import pytest
+import torch
+from models import One
+from torch import nn
+from training import close
+
+X = torch.randn(2, 3, 6, 6, generator=torch.Generator().manual_seed(6))
+OPTIMIZERS = {"sgd": lambda: bt.grad.SGD(0.01, momentum=0.9), "adamw": lambda: bt.grad.AdamW(0.01)}
+
+
+def model():
+    torch.manual_seed(0)
+    convs = [nn.Conv2d(3, 20, 3), nn.ReLU(), nn.Conv2d(20, 20, 3, groups=20), nn.Conv2d(20, 12, 1, groups=2), nn.ConvTranspose2d(12, 8, 2)]
+    return nn.Sequential(*convs, nn.Flatten(), nn.Linear(8 * 9, 4))
+
+
+def stepped(net):
+    net.zero_grad()
+    net(X).square().sum().backward()
+    net.step()
+
+
+def saved(state):
+    """The state as a file keeps it."""
+    file = io.BytesIO()
+    torch.save(state, file)
+    return torch.load(io.BytesIO(file.getvalue()))
+
+
+@pytest.mark.parametrize("made", OPTIMIZERS)
+@pytest.mark.parametrize(("before", "after"), [("blocked", "nhwc"), ("nhwc", "blocked"), ("blocked", "blocked")])
+def test_the_state_of_an_optimiser_moves_between_layouts(made, before, after):
+    first = btt.train(model(), OPTIMIZERS[made](), layout=before)
+    stepped(first)
+    stepped(first)
+    second = btt.train(model(), OPTIMIZERS[made](), layout=after)
+    second.load_state_dict(first.state_dict())
+    second.optimizer.load_state_dict(saved(first.optimizer.state_dict()))
+    fresh = btt.train(model(), OPTIMIZERS[made](), layout=after)
+    fresh.load_state_dict(first.state_dict())
+    for net in (first, second, fresh):
+        stepped(net)
+    for name, x in first.state_dict().items():
+        close(second.state_dict()[name], x, atol=2e-5)
+    # The state counts.
+    assert (fresh.state_dict()["0.weight"] - first.state_dict()["0.weight"]).abs().max() > 1e-4
+    with bt.deny_reorders():
+        second.kept.step(second.optimizer)
+
+
+def test_the_reorder_of_a_state_is_in_the_ledger():
+    first, second = (btt.train(model(), OPTIMIZERS["sgd"](), layout=layout) for layout in ("blocked", "nhwc"))
+    stepped(first)
+    stepped(second)
+    second.optimizer.load_state_dict(first.optimizer.state_dict())
+    with bt.deny_reorders(), pytest.raises(bt.ReorderDenied):
+        second.step()
+    with bt.record() as book:
+        second.step()
+    assert len(book.reorders) >= 4
+
+
+def test_a_state_of_other_weights_is_refused_as_before():
+    net = btt.train(nn.Conv2d(3, 4, 3), OPTIMIZERS["sgd"]())
+    net.optimizer.load_state_dict({"weight.velocity": torch.zeros(2, 3, 3, 3), "bias.velocity": torch.zeros(4)})
+    with pytest.raises(bt.Error):
+        stepped(net)
+
+
+# Buffers.
+
+
+class Counts(nn.Module):
+    """Counters and a mean, as models of PyTorch keep them."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 1)
+        self.register_buffer("count", torch.zeros((), dtype=torch.int64))
+        self.register_buffer("mean", torch.zeros(4))
+        self.register_buffer("last", torch.zeros(2, 4))
+        self.register_buffer("hidden", torch.zeros(()), persistent=False)
+
+    def forward(self, x):
+        y = self.conv(x)
+        self.count += 1
+        self.hidden.add_(1)
+        mean = y.detach().mean((2, 3))
+        mean = mean if isinstance(mean, torch.Tensor) else torch.from_numpy(mean.numpy())
+        self.mean.mul_(0.9).add_(mean.mean(0), alpha=0.1)
+        self.last = mean.clone()
+        return y * (self.count + 1).float()
+
+
+@pytest.mark.parametrize("weights", ["torch", "blocktensor"])
+def test_buffers_that_a_forward_writes_are_in_a_checkpoint(weights):
+    torch.manual_seed(4)
+    wanted = Counts()
+    torch.manual_seed(4)
+    net = btt.train(Counts(), weights=weights)
+    for _ in range(3):
+        close(net(X), wanted(X))
+    state = net.state_dict()
+    assert list(state) == list(wanted.state_dict())
+    again, whole = btt.train(Counts(), weights=weights), Counts()
+    again.load_state_dict(state)
+    whole.load_state_dict(state)
+    right = wanted(X)
+    for one in (again, whole):
+        close(one(X), right)
+        for name, x in wanted.state_dict().items():
+            close(one.state_dict()[name], x)
+
+
+def test_values_in_buffers_are_refused_with_a_way():
+    def adds(s, x):
+        y = s.conv(x)
+        s.mean.add_(y.detach().mean((0, 2, 3)))
+        return y
+
+    def assigns(s, x):
+        y = s.conv(x)
+        s.mean = y.detach().mean((0, 2, 3))
+        return y
+
+    for function, way in ((adds, "pass numbers, `torch.from_numpy(x.detach().numpy())`"), (assigns, "assign numbers: `self.mean = torch.from_numpy")):
+        net = btt.train(One(function, conv=nn.Conv2d(3, 4, 1), buffers={"mean": torch.zeros(4)}))
+        with pytest.raises(bt.UnsupportedOp) as e:
+            net(X)
+        assert way in str(e.value) and not net.state_dict()["mean"].any()
