@@ -1,5 +1,7 @@
 """Modules of this package inside of others: what each combination says, and that its remedy works."""
 
+import copy
+
 import blocktensor as bt
 import blocktensor.torch as btt
 import numpy as np
@@ -94,6 +96,11 @@ def test_a_packed_module_takes_rows():
     with pytest.raises(bt.InvalidArgument, match=r"argument `input`: got \[2, 3, 6, 6\] f32 nChw\d+c, .*; pass `x\.to_strided\(\)\.torch\(\)`"):
         packed(x.to_blocked())
     close(packed(x.to_blocked().to_strided().torch()), packed(X))
+    plain = bt.from_dlpack(X).to_blocked()
+    for module in (packed, copy.copy(packed)):
+        with pytest.raises(bt.InvalidArgument, match=r"argument `input`: got \[2, 3, 6, 6\] f32 nChw\d+c, .*; pass `x\.to_strided\(\)`$"):
+            module(plain)
+        close(module(plain.to_strided()), packed(X))
 
 
 @pytest.mark.parametrize("made", [np.asarray, bt.from_dlpack], ids=["numpy", "blocktensor"])

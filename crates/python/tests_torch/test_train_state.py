@@ -118,6 +118,24 @@ def test_buffers_that_a_forward_writes_are_in_a_checkpoint(weights):
             close(one.state_dict()[name], x)
 
 
+def test_a_check_leaves_all_buffers():
+    net = btt.train(Counts())
+    state = {name: x.clone() for name, x in net.state_dict().items()}
+    net.check(X)
+    for name, x in net.state_dict().items():
+        close(x, state[name], 0, 0)
+
+    def counts(s, x):
+        s.seen[0] += 1
+        return s.conv(x)
+
+    net = btt.train(One(counts, conv=nn.Conv2d(3, 4, 1), buffers={"seen": torch.zeros(2, 2)}), weights="torch")
+    net.check(X)
+    assert not net.state_dict()["seen"].any()
+    net(X)
+    assert net.state_dict()["seen"][0].tolist() == [1, 1]
+
+
 def test_values_in_buffers_are_refused_with_a_way():
     def adds(s, x):
         y = s.conv(x)

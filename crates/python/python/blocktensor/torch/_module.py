@@ -12,7 +12,7 @@ from torch.utils import _pytree as pytree
 from torch.utils.dlpack import to_dlpack  # pyright: ignore[reportPrivateImportUsage]
 
 from .._errors import Error, InvalidArgument, PackMismatch, UnsupportedOp
-from .._native import Plan, load_plan
+from .._native import Plan, Tensor, load_plan
 from .._types import FilePath
 from ._answers import Answers
 from ._attributes import attributes_of
@@ -105,7 +105,7 @@ _PROXY = torch._C._TorchDispatchModeKey.PROXY
 
 def _check_gradients(inputs: Iterable[Any]) -> None:
     for x in inputs:
-        if isinstance(x, Answers):
+        if isinstance(x, (Answers, Tensor)):
             _check_eager(x)
         if isinstance(x, torch.Tensor) and x.requires_grad and torch.is_grad_enabled():
             text = "argument `input`: got a tensor that requires a gradient, but packed modules are for inference"
@@ -115,15 +115,15 @@ def _check_gradients(inputs: Iterable[Any]) -> None:
             raise error(InvalidArgument, text, "differentiate the model itself")
 
 
-def _check_eager(x: Answers) -> None:
-    """Refuses what a plan cannot read of an eager tensor, and a gradient that would be lost in the forward of a trained module."""
-    if x.requires_grad:
+def _check_eager(x: Answers | Tensor) -> None:
+    """Refuses blocked tensors, which a plan cannot read, and a gradient that would be lost in the forward of a trained module."""
+    if isinstance(x, Answers) and x.requires_grad:
         text = "op `train`: a packed module (`to_blocked`) is for inference, and has no gradient for its input in the forward of a trained one"
         remedy = "put the model that it was made of in its place, or pass `x.detach()`, of which no gradient is wanted"
         raise error(UnsupportedOp, text, remedy, op="train")
-    if x.data.is_blocked and ACTIVE.recording is None:
+    if (x.data if isinstance(x, Answers) else x).is_blocked and ACTIVE.recording is None:
         text = f"argument `input`: got {described(x)}, but a packed module takes rows"
-        raise error(InvalidArgument, text, "pass `x.to_strided().torch()`")
+        raise error(InvalidArgument, text, f"pass `x.to_strided(){'.torch()' if isinstance(x, Answers) else ''}`")
 
 
 def _direct(program: Program | None, plan: ModelPlan | Plan) -> tuple[Plan, int] | None:

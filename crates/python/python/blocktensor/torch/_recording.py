@@ -75,8 +75,8 @@ class Recording:
             for path, module in self.module.named_modules()
             for name, x in module._buffers.items()
         ]
-        # Buffers that a forward writes into: statistics, and what modules count.
-        kept = [(x, x.detach().clone()) for x in self.module.buffers() if x.ndim <= 1]
+        # Buffers that a forward writes into: statistics, and what modules count. Larger ones, such as masks, are seldom written.
+        kept = [(x, x.detach().clone()) for x in self.module.buffers() if x.ndim <= 1 or not keeps]
         ACTIVE.recording = self
         try:
             yield
