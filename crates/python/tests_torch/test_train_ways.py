@@ -175,3 +175,26 @@ def test_code_in_other_languages():
     for function in (doubled, torch.vmap(lambda x: x * 2)):
         text = refused(lambda y, s, function=function: function(y))
         assert "PyTorch took a value of the forward" in text and "write plain Python" in text
+
+
+def test_results_whose_sizes_depend_on_data():
+    for name, function in {
+        "nonzero": lambda x: x.nonzero().sum() * 1.0,
+        "unique": lambda x: x.unique().sum(),
+        "bincount": lambda x: x.argmax(1).bincount().max() * 1.0,
+        "histc": lambda x: torch.histc(x, 4).max(),
+    }.items():
+        text = refused(lambda y, s, function=function: y * function(y))
+        assert f"{name}: op `{name}` of PyTorch" in text and "call it on `torch.from_numpy(x.detach().numpy())`" in text
+        works(lambda y, s, f=function: y * f(torch.from_numpy(y.detach().numpy())), lambda y, s, f=function: y * f(y.detach()))
+    assert "torch.from_numpy(mask.numpy())" in refused(lambda y, s: torch.masked_select(y, y > 0))
+
+
+def test_arithmetic_of_indices():
+    assert "compute with it in PyTorch: `torch.from_numpy(x.numpy())`" in refused(lambda y, s: y.gather(1, (y.argmax(1) + 1)[:, None]))
+    works(lambda y, s: y.gather(1, (torch.from_numpy(y.argmax(1).numpy()).long() + 1)[:, None] % 8), lambda y, s: y.gather(1, (y.argmax(1) + 1)[:, None] % 8))
+
+
+def test_there_is_one_device():
+    for function in (lambda y, s: y.cuda(), lambda y, s: y.to("cuda:0"), lambda y, s: y.cuda(0, non_blocking=True)):
+        assert "leave it out: weights and activations are on the CPU" in refused(function)

@@ -19,11 +19,11 @@ from . import _core as _core  # fills the table
 from ._compose import masks
 from ._export import FACTORIES, error
 from ._handles import ACTIVE, DTYPES, Absent, Handle, as_view, check_alone, described, imported, making, narrowed, overlap, refused, value_of
-from ._recorded_ops import RECORDED, check_labels, check_numbers
+from ._recorded_ops import RECORDED, check_labels, check_numbers, written_as
 from ._replay import replayed
 from ._signatures import LISTS, PLAIN_TYPES, TRAINS, Form, as_form, form_of
 from ._told import told_text
-from ._values import CHOOSES_INTEGERS, TABLE, WITHOUT_OP, WRITTEN_AS, Unsupported, Value, held
+from ._values import CHOOSES_INTEGERS, TABLE, WITHOUT_OP, Unsupported, Value, held
 
 _ARGUMENTS = {schema["name"]: [a["name"] for a in schema["args"]] for schema in _native.schemas()}
 
@@ -213,7 +213,7 @@ def _called(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     except Error:
         raise
     except Unsupported as e:
-        raise refused(name, _target(args, kwargs), e.reason, e.remedy) from None
+        raise refused(name, _target(args, kwargs), e.reason, e.remedy or written_as(name)) from None
     except Exception as e:
         _raise_typed(name, _target(args, kwargs), e)
 
@@ -349,10 +349,7 @@ def _result(name: str, form: Form, arguments: list[Any], keywords: dict[str, Any
             overload = getattr(getattr(torch.ops.aten, name, None), overload._overloadname, None)
             if overload is None:
                 raise Unsupported("no op of blocktensor is for it")
-        try:
-            return replayed(name, overload, values, named, _one)
-        except Unsupported as e:
-            raise Unsupported(e.reason, e.remedy or WRITTEN_AS.get(name)) from e.__cause__
+        return replayed(name, overload, values, named, _one)
     return _tabled(name, form, values, named, arguments)
 
 

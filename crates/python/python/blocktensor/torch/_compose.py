@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from .._native import Tensor, Var
+from ._handles import ACTIVE
 from ._values import CHOOSES_INTEGERS, ONLY_RESULTS, TABLE, Builder, Unsupported, Value, aten, held
 
 
@@ -35,7 +36,9 @@ def as_f32(b: Builder, x: Value) -> Value:
     if x.dtype == "bool":
         return b.op("where", condition=x, a=filled(1), b=filled(0))
     if isinstance(x.tensor, Tensor) and x.dtype != "f32":
-        raise Unsupported(f"an operand of {x.tensor.dtype}", "convert it with `.float()`")
+        is_index = x.dtype == "int64" and ACTIVE.recording is not None
+        remedy = "compute with it in PyTorch: `torch.from_numpy(x.numpy())`" if is_index else "convert it with `.float()`"
+        raise Unsupported(f"an operand of {x.tensor.dtype}", remedy)
     if x.dtype == "int64":
         raise Unsupported(f"an operand of int64; {ONLY_RESULTS}")
     if x.dtype != "f32":

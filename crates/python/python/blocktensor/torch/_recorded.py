@@ -43,7 +43,7 @@ class RecordedTensor(Answers):
     __hash__ = object.__hash__
     __array_priority__ = 1000
 
-    OWN = frozenset((*"getitem setitem to type cpu size dim numel item tolist".split(), *CONVERSIONS))
+    OWN = frozenset((*"getitem setitem to type cpu cuda size dim numel item tolist".split(), *CONVERSIONS))
 
     def __setattr__(self, name: str, value: Any) -> None:
         is_kept = self.owner and value is not vars(self).get("data")
@@ -173,6 +173,9 @@ class RecordedTensor(Answers):
         # Another float in its place would be refused again by the calls that follow.
         stand_in = torch.float32 if is_wanted_float else dtype
         return ACTIVE.recording.missed(name, refused(name, self, text, remedy), torch.Tensor.to, (self, stand_in), {})
+
+    def cuda(self, device: Any = "cuda", *_: Any, **__: Any) -> Any:
+        return self.to("cuda")
 
     def cpu(self) -> "RecordedTensor":
         return self

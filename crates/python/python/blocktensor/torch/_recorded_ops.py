@@ -8,7 +8,7 @@ import torch
 import torch.utils.checkpoint
 
 from ._handles import ACTIVE, shared, value_of
-from ._values import TABLE, Builder, Unsupported, Value, adds_to
+from ._values import TABLE, WRITTEN_AS, Builder, Unsupported, Value, adds_to
 
 #: As the table: from the name of an aten op to a function that takes the builder, then the call's arguments.
 RECORDED: dict[str, Callable[..., Any]] = {}
@@ -31,6 +31,22 @@ def check_labels(name: str, values: list[Any]) -> None:
     """Refuses a loss of labels, which PyTorch takes for comparisons and choices of integers."""
     if name in _OF_LABELS and len(values) > 1 and getattr(values[1], "dtype", "f32") != "f32":
         raise Unsupported("labels that are integers: a loss of them has no op", _OF_LABELS[name])
+
+
+#: Calls whose sizes depend on data, or whose results have no gradient: what computes them in a forward.
+_IN_PYTORCH = "call it on `torch.from_numpy(x.detach().numpy())`, where it has no gradient in PyTorch either"
+_RECORDED_AS = {
+    "masked_select": "write `x.flatten()[torch.from_numpy(mask.numpy()).flatten().nonzero().squeeze(1)]` for a mask of the same sizes",
+    **dict.fromkeys(
+        "nonzero argwhere unique unique_consecutive unique_dim _unique2 bincount histc searchsorted bucketize".split(), _IN_PYTORCH
+    ),
+}
+
+
+def written_as(name: str) -> str | None:
+    """What computes the same as a call that no op is for."""
+    recorded_as = _RECORDED_AS.get(name) if ACTIVE.recording is not None else None
+    return recorded_as or WRITTEN_AS.get(name)
 
 
 def check_numbers(name: str, values: list[Any]) -> None:
