@@ -54,6 +54,15 @@ def test_the_state_of_an_optimiser_moves_between_layouts(made, before, after):
         second.kept.step(second.optimizer)
 
 
+def test_tensors_of_this_package_in_files():
+    x = torch.randn(2, 3, 4, 4).to(memory_format=torch.channels_last)
+    for t in (bt.from_dlpack(x), bt.from_dlpack(x).to_blocked()):
+        again = saved(t)
+        assert again.layout == t.layout
+        close(torch.from_dlpack(again.to_strided()), x, 0, 0)
+    close(saved(btt.EagerTensor(x)).torch(), x, 0, 0)
+
+
 def test_the_reorder_of_a_state_is_in_the_ledger():
     first, second = (btt.train(model(), OPTIMIZERS["sgd"](), layout=layout) for layout in ("blocked", "nhwc"))
     stepped(first)

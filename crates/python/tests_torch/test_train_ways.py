@@ -48,6 +48,7 @@ def test_lists_for_two_axes():
     assert "`x.flatten(1, 2)[:, rows * 4 + columns]`" in refused(lambda y, s: three(y)[:, ROWS % 2, COLUMNS % 4])
     works(lambda y, s: three(y).flatten(1, 2)[:, ROWS % 2 * 4 + COLUMNS % 4], lambda y, s: three(y)[:, ROWS % 2, COLUMNS % 4])
     assert "move two axes beside each other" in refused(lambda y, s: three(y)[ROWS, :, COLUMNS % 4])
+    assert "move two axes beside each other" in refused(lambda y, s: three(y)[0, ROWS % 2, COLUMNS % 4])
     # Of an eager tensor the same.
     x = torch.randn(3, 8)
     with pytest.raises(bt.UnsupportedOp, match=r"write `x\.flatten\(0, 1\)\[rows \* 8 \+ columns\]`"):
@@ -157,6 +158,8 @@ def test_writes_through_data():
 
     assert "op `data` of PyTorch" in refused(assigns)
     assert "op `data`" in refused(lambda y, s: setattr(y, "data", s.conv.bias))
+    assert "op `data`" in refused(lambda y, s: setattr(y, "data", (y * 2).data))
+    works(lambda y, s: y.mul_(2).add_(1))
 
 
 def test_attributes_that_values_have_not():

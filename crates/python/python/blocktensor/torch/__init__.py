@@ -19,7 +19,7 @@ from ._swap import swap
 from ._train import TrainedModule, train
 
 # `torch.load` reads tensors of this package, such as the state of an optimiser.
-add_safe_globals([*SAFE])
+add_safe_globals([*SAFE, EagerTensor])
 
 __all__ = [
     "BlockedModule",

@@ -478,7 +478,7 @@ def _written(name: str, target: Handle, made: Value) -> Handle:
     if made.tensor.dtype != target.data.dtype:
         raise refused(name, target, f"its result is {made.tensor.dtype}", making(name))
     check_alone(name, target)
-    target.data = made.tensor
+    target.hold(made.tensor)
     return target
 
 

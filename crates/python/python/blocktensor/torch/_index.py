@@ -42,7 +42,8 @@ def _joined(x: Handle, parts: list[Any]) -> str:
     """What to write for lists of two axes, or more: one list for both axes as one, where they are neighbours."""
     lists = [i for i, part in enumerate(parts) if _is_list(part)]
     first, second = lists[:2]
-    if len(lists) == 2 and second == first + 1 and None not in parts[:first]:
+    rest = [part for i, part in enumerate(parts) if i not in lists]
+    if len(lists) == 2 and second == first + 1 and all(isinstance(part, slice) and part == slice(None) for part in rest):
         places = f"{':, ' * first}rows * {x.data.shape[second]} + columns"
         return f"write `x.flatten({first}, {second})[{places}]`, with tensors of indices from 0 on"
     way = "move two axes beside each other, and index `x.flatten(i, i + 1)` with `rows * x.shape[i + 1] + columns`"

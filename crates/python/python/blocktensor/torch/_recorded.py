@@ -46,10 +46,13 @@ class RecordedTensor(Answers):
     OWN = frozenset((*"getitem setitem to type cpu cuda size dim numel item tolist".split(), *CONVERSIONS))
 
     def __setattr__(self, name: str, value: Any) -> None:
-        is_kept = self.owner and value is not vars(self).get("data")
-        if name == "data" and (is_kept or not isinstance(value, (Tensor, Weight))):
+        # In PyTorch the gradient would stay that of the old elements.
+        if name == "data" and vars(self).get("data", value) is not value:
             raise error(UnsupportedOp, "op `data` of PyTorch: a forward writes into no value and no parameter through `x.data`", WRITES, op="data")
         super().__setattr__(name, value)
+
+    def hold(self, data: Any) -> None:
+        vars(self)["data"] = data
 
     # Copies. Those of PyTorch get no gradient, and their original gets none through them.
 
@@ -192,7 +195,7 @@ class RecordedTensor(Answers):
         check_alone("setitem", self)
         made = as_torch(ACTIVE.recording.plain("setitem", self.data)).clone()
         made[index] = value
-        self.data = shared(made)
+        self.hold(shared(made))
 
     def __iter__(self) -> Iterator[Any]:
         return (call(torch.Tensor.__getitem__, (self, i), {}) for i in range(len(self)))
