@@ -2,12 +2,16 @@
 //!
 //! No instruction that saturates at 16 bits takes part: the sums are exact on every machine.
 
+use super::Loop;
+
 /// 16 sums of 32 bits, or the 64 bytes of their operands. It can only be made from a proof, as a [`Vector`](super::vectors::Vector).
 pub(crate) trait ByteVector: Copy {
     /// Proof of the instructions: `()` if the compilation target guarantees them.
     type Proof: Copy;
     /// How many vectors of sums stay in registers, beside what the products need.
     const SUMS: usize;
+    /// Runs a loop in a function of its own, for these vectors: LLVM spends minutes on many loops in one function.
+    fn apart<L: Loop<Out = ()>>(proof: Self::Proof, l: L);
     /// Sums of 32 bits.
     fn load(proof: Self::Proof, sums: &[i32; 16]) -> Self;
     fn store(self, to: &mut [i32; 16]);
@@ -69,6 +73,10 @@ pub(super) struct PlainBytes([[u8; 4]; 16]);
 impl ByteVector for PlainBytes {
     type Proof = ();
     const SUMS: usize = 1;
+    #[inline(never)]
+    fn apart<L: Loop<Out = ()>>((): (), l: L) {
+        l.run();
+    }
     #[inline(always)]
     fn load((): (), sums: &[i32; 16]) -> Self {
         PlainBytes(sums.map(i32::to_ne_bytes))

@@ -64,10 +64,10 @@ pub(crate) trait MathLoop {
     fn run<M: Arithmetic>(self) -> Self::Out;
 }
 
-/// A [`MathLoop`] with its arithmetic.
-struct Computed<L, M>(L, PhantomData<M>);
+/// The arithmetic of a [`MathLoop`]. Beside the loop, not around it: a pair is compiled where its first type is.
+struct Computed<M>(PhantomData<M>);
 
-impl<L: MathLoop, M: Arithmetic> Loop for Computed<L, M> {
+impl<L: MathLoop, M: Arithmetic> Loop for (L, Computed<M>) {
     type Out = L::Out;
 
     #[inline(always)]

@@ -60,8 +60,8 @@ impl Wide {
 #[inline]
 pub(super) fn dispatch_math<L: MathLoop>(l: L) -> L::Out {
     match super::level() {
-        Level::Avx512(proof) => proof.run(Computed::<L, Fused>(l, PhantomData)),
-        Level::Avx2(proof) => proof.run(Computed::<L, Fused>(l, PhantomData)),
+        Level::Avx512(proof) => proof.run((l, Computed::<Fused>(PhantomData))),
+        Level::Avx2(proof) => proof.run((l, Computed::<Fused>(PhantomData))),
         Level::Baseline => l.run::<Separate>(),
     }
 }
@@ -71,7 +71,7 @@ impl Avx512 {
     #[inline]
     fn run<L: Loop>(self, l: L) -> L::Out {
         // SAFETY: a proof exists only if every feature that the function enables was detected.
-        unsafe { avx512(l) }
+        unsafe { l.avx512() }
     }
 }
 
@@ -80,7 +80,7 @@ impl Avx512Vnni {
     #[inline]
     fn run<L: Loop>(self, l: L) -> L::Out {
         // SAFETY: as above.
-        unsafe { avx512_vnni(l) }
+        unsafe { l.avx512_vnni() }
     }
 }
 
@@ -89,7 +89,7 @@ impl AvxVnni {
     #[inline]
     fn run<L: Loop>(self, l: L) -> L::Out {
         // SAFETY: as above.
-        unsafe { avx_vnni(l) }
+        unsafe { l.avx_vnni() }
     }
 }
 
@@ -98,34 +98,49 @@ impl Avx2 {
     #[inline]
     fn run<L: Loop>(self, l: L) -> L::Out {
         // SAFETY: as above.
-        unsafe { avx2(l) }
+        unsafe { l.avx2() }
     }
 }
 
-/// # Safety
-/// The machine has the features.
-#[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")]
-unsafe fn avx512<L: Loop>(l: L) -> L::Out {
-    l.run()
+/// A loop, compiled for each instruction set. These are methods of a trait since the compiler puts the code of a method where the type is
+/// that has it: beside the kernel, and not with all other loops into one unit, which one thread would compile.
+trait Compiled: Loop {
+    /// # Safety
+    /// The machine has the features.
+    unsafe fn avx512(self) -> Self::Out;
+    /// # Safety
+    /// The machine has the features.
+    unsafe fn avx512_vnni(self) -> Self::Out;
+    /// # Safety
+    /// The machine has the features.
+    unsafe fn avx_vnni(self) -> Self::Out;
+    /// # Safety
+    /// The machine has the features.
+    unsafe fn avx2(self) -> Self::Out;
 }
 
-/// # Safety
-/// The machine has the features.
-#[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-unsafe fn avx512_vnni<L: Loop>(l: L) -> L::Out {
-    l.run()
-}
+impl<L: Loop> Compiled for L {
+    #[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")]
+    #[inline(never)]
+    unsafe fn avx512(self) -> L::Out {
+        self.run()
+    }
 
-/// # Safety
-/// The machine has the features.
-#[target_feature(enable = "avx2,fma,avxvnni")]
-unsafe fn avx_vnni<L: Loop>(l: L) -> L::Out {
-    l.run()
-}
+    #[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+    #[inline(never)]
+    unsafe fn avx512_vnni(self) -> L::Out {
+        self.run()
+    }
 
-/// # Safety
-/// The machine has the features.
-#[target_feature(enable = "avx2,fma")]
-unsafe fn avx2<L: Loop>(l: L) -> L::Out {
-    l.run()
+    #[target_feature(enable = "avx2,fma,avxvnni")]
+    #[inline(never)]
+    unsafe fn avx_vnni(self) -> L::Out {
+        self.run()
+    }
+
+    #[target_feature(enable = "avx2,fma")]
+    #[inline(never)]
+    unsafe fn avx2(self) -> L::Out {
+        self.run()
+    }
 }

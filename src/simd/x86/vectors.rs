@@ -6,14 +6,14 @@ use super::level::{AVX2, AVX512, Avx2, Avx512, Level, SSE2};
 use crate::simd::Loop;
 use crate::simd::vectors::{KEEP, Vector, VectorLoop, VectorWidth, Width};
 
-/// A loop, its vector type, and the proof that the machine has such vectors.
-struct With<L, V: Vector<B>, const B: usize>(L, V::Proof);
+/// The vectors of a loop, by the proof that the machine has them.
+struct Over<V: Vector<B>, const B: usize>(V::Proof);
 
-impl<L: VectorLoop<B>, V: Vector<B>, const B: usize> Loop for With<L, V, B> {
+impl<L: VectorLoop<B>, V: Vector<B>, const B: usize> Loop for (L, Over<V, B>) {
     type Out = ();
     #[inline(always)]
     fn run(self) {
-        self.0.run::<V>(self.1);
+        self.0.run::<V>(self.1.0);
     }
 }
 
@@ -23,8 +23,8 @@ macro_rules! width {
             #[inline]
             fn dispatch<L: VectorLoop<$b>>(l: L) {
                 match crate::simd::level() {
-                    Level::Avx512(proof) => proof.run(With::<L, $avx512, $b>(l, proof)),
-                    Level::Avx2(proof) => proof.run(With::<L, $avx2, $b>(l, proof)),
+                    Level::Avx512(proof) => proof.run((l, Over::<$avx512, $b>(proof))),
+                    Level::Avx2(proof) => proof.run((l, Over::<$avx2, $b>(proof))),
                     Level::Baseline => l.run::<$baseline>(()),
                 }
             }
@@ -339,8 +339,8 @@ mod tests {
         Check::<16>.run::<Four>(());
         Check::<8>.run::<TwoOfFour>(());
         if let Some(proof) = crate::simd::level().avx2() {
-            proof.run(With::<_, Two, 16>(Check::<16>, proof));
-            proof.run(With::<_, V256, 8>(Check::<8>, proof));
+            proof.run((Check::<16>, Over::<Two, 16>(proof)));
+            proof.run((Check::<8>, Over::<V256, 8>(proof)));
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::plan::{BLOCK, PAIR, QUAD, Shifts};
 use super::sink::Sink;
 use crate::simd::bytes::{self, ByteLoop, ByteVector};
-use crate::simd::prefetch;
+use crate::simd::{Loop, prefetch};
 
 /// Four quads are a pixel's bytes in a plane.
 const QUADS: usize = BLOCK / QUAD;
@@ -86,12 +86,27 @@ fn run_tiles<V: ByteVector, T: Tile>(tile: T, proof: V::Proof, width: usize) {
 }
 
 #[inline(always)]
-fn tiles<V: ByteVector, T: Tile, const P: usize>(mut tile: T, proof: V::Proof, width: usize) {
-    let mut x = 0;
-    while x < width {
-        // The last tile reaches back over pixels that are done: the same sums once more.
-        tile.tile::<V, P>(proof, x.min(width - P));
-        x += P;
+fn tiles<V: ByteVector, T: Tile, const P: usize>(tile: T, proof: V::Proof, width: usize) {
+    V::apart(proof, Tiles::<V, T, P> { tile, proof, width });
+}
+
+/// A row in tiles of `P` pixels.
+struct Tiles<V: ByteVector, T, const P: usize> {
+    tile: T,
+    proof: V::Proof,
+    width: usize,
+}
+
+impl<V: ByteVector, T: Tile, const P: usize> Loop for Tiles<V, T, P> {
+    type Out = ();
+    #[inline(always)]
+    fn run(mut self) {
+        let mut x = 0;
+        while x < self.width {
+            // The last tile reaches back over pixels that are done: the same sums once more.
+            self.tile.tile::<V, P>(self.proof, x.min(self.width - P));
+            x += P;
+        }
     }
 }
 

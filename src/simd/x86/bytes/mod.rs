@@ -11,14 +11,14 @@ use super::level::Avx512Vbmi;
 use crate::simd::Loop;
 use crate::simd::bytes::{ByteLoop, ByteVector, PlainBytes, lookup_each};
 
-/// A loop over vectors of this kind, and their proof.
-struct With<L, V: ByteVector>(L, V::Proof);
+/// The vectors of a loop, by their proof.
+struct Over<V: ByteVector>(V::Proof);
 
-impl<L: ByteLoop, V: ByteVector> Loop for With<L, V> {
+impl<L: ByteLoop, V: ByteVector> Loop for (L, Over<V>) {
     type Out = ();
     #[inline(always)]
     fn run(self) {
-        self.0.run::<V>(self.1);
+        self.0.run::<V>(self.1.0);
     }
 }
 
@@ -26,13 +26,13 @@ impl<L: ByteLoop, V: ByteVector> Loop for With<L, V> {
 pub(in crate::simd) fn dispatch_bytes<L: ByteLoop>(l: L) {
     let level = crate::simd::level();
     if let Some(proof) = level.avx512_vnni() {
-        return proof.run(With::<L, Vnni>(l, proof));
+        return proof.run((l, Over::<Vnni>(proof)));
     }
     if let Some(proof) = level.avx_vnni() {
-        return proof.run(With::<L, Bytes256<_>>(l, proof));
+        return proof.run((l, Over::<Bytes256<_>>(proof)));
     }
     match level.avx2() {
-        Some(proof) => proof.run(With::<L, Bytes256<_>>(l, proof)),
+        Some(proof) => proof.run((l, Over::<Bytes256<_>>(proof))),
         None => l.run::<PlainBytes>(()),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::arch::x86_64::*;
 
+use crate::simd::Loop;
 use crate::simd::bytes::ByteVector;
 use crate::simd::x86::level::{Avx2, AvxVnni};
 
@@ -12,6 +13,8 @@ use crate::simd::x86::level::{Avx2, AvxVnni};
 pub(super) unsafe trait Products: Copy {
     /// Adds to each sum four products, of an unsigned byte of `src` and a signed byte of `weights`.
     fn add(self, sums: __m256i, src: __m256i, weights: __m256i) -> __m256i;
+    /// Runs a loop in a function of its own, with these instructions.
+    fn apart<L: Loop<Out = ()>>(self, l: L);
 }
 
 // SAFETY: a proof of AVX2, and of more.
@@ -20,6 +23,10 @@ unsafe impl Products for AvxVnni {
     fn add(self, sums: __m256i, src: __m256i, weights: __m256i) -> __m256i {
         // SAFETY: the proof.
         unsafe { _mm256_dpbusd_avx_epi32(sums, src, weights) }
+    }
+    #[inline(always)]
+    fn apart<L: Loop<Out = ()>>(self, l: L) {
+        self.run(l);
     }
 }
 
@@ -36,6 +43,10 @@ unsafe impl Products for Avx2 {
             _mm256_add_epi32(_mm256_add_epi32(sums, even), odd)
         }
     }
+    #[inline(always)]
+    fn apart<L: Loop<Out = ()>>(self, l: L) {
+        self.run(l);
+    }
 }
 
 /// Lanes 0 to 7, and 8 to 15. Only made from a proof of AVX2, which it keeps.
@@ -45,6 +56,10 @@ pub(super) struct Bytes256<P>(__m256i, __m256i, P);
 impl<P: Products> ByteVector for Bytes256<P> {
     type Proof = P;
     const SUMS: usize = 6;
+    #[inline(always)]
+    fn apart<L: Loop<Out = ()>>(proof: P, l: L) {
+        proof.apart(l);
+    }
     #[inline(always)]
     fn load(proof: P, sums: &[i32; 16]) -> Self {
         let at: *const __m256i = sums.as_ptr().cast();

@@ -2,6 +2,7 @@
 
 use std::arch::x86_64::*;
 
+use crate::simd::Loop;
 use crate::simd::bytes::ByteVector;
 use crate::simd::x86::level::Avx512Vnni;
 
@@ -13,6 +14,10 @@ pub(super) struct Vnni(__m512i);
 impl ByteVector for Vnni {
     type Proof = Avx512Vnni;
     const SUMS: usize = 28;
+    #[inline(always)]
+    fn apart<L: Loop<Out = ()>>(proof: Avx512Vnni, l: L) {
+        proof.run(l);
+    }
     #[inline(always)]
     fn load(_: Avx512Vnni, sums: &[i32; 16]) -> Self {
         // SAFETY: the proof; 16 elements.
