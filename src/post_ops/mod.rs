@@ -160,7 +160,8 @@ const BOUNDS: &str = "the lower bound of a clip comes first";
 const TOO_MANY: &str = "a kernel fuses at most 8 post-ops";
 const NOT_A_NUMBER: &str = "a number in it cannot be read";
 const NOT_LAST: &str = "`quantize` is the last post-op";
-const NOT_A_BYTE: &str = "`quantize` and `round` take u8 or s8, and a zero point of that type";
+const NOT_A_BYTE: &str =
+    "`quantize` and `round` take u8 with a zero point of 0 to 255, or s8 with one of -128 to 127";
 const BAD_SCALE: &str =
     "a residual with a scale is u8 or s8, its scale positive and finite, its zero point of that type";
 

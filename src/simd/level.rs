@@ -57,29 +57,36 @@ pub(super) struct Allowed {
 
 pub(super) fn allowed() -> Allowed {
     static ALLOWED: OnceLock<Allowed> = OnceLock::new();
-    *ALLOWED.get_or_init(|| Allowed::by(std::env::var("ONEDNN_MAX_CPU_ISA").ok().as_deref()))
+    // As oneDNN asks: also by its former name.
+    let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    *ALLOWED
+        .get_or_init(|| Allowed::by(set("ONEDNN_MAX_CPU_ISA").or_else(|| set("DNNL_MAX_CPU_ISA")).as_deref()))
 }
 
 impl Allowed {
-    /// The names are oneDNN's. A name that oneDNN does not know limits neither oneDNN nor this crate.
+    /// The names are oneDNN's (its `cpu_isa_traits.hpp`). A name that it does not know limits neither it nor this crate.
     fn by(name: Option<&str>) -> Allowed {
+        // Each of a family allows what those before it do.
+        const NARROW: [&str; 3] = ["AVX2", "AVX2_VNNI", "AVX2_VNNI_2"];
+        const WIDE: [&str; 6] = [
+            "AVX512_CORE",
+            "AVX512_CORE_VNNI",
+            "AVX512_CORE_BF16",
+            "AVX512_CORE_FP16",
+            "AVX10_1_512",
+            "AVX10_2",
+        ];
         let name = name.map(str::to_ascii_uppercase).unwrap_or_default();
-        let bits = match &*name {
-            "SSE41" | "AVX" => 128,
-            "AVX2" | "AVX2_VNNI" | "AVX2_VNNI_2" => 256,
-            _ => 512,
+        let place = |list: &[&str]| list.iter().position(|known| *known == name);
+        let (bits, avx_vnni, [avx512_vnni, avx512_bf16, amx]) = match (&*name, place(&NARROW), place(&WIDE)) {
+            ("SSE41" | "AVX", ..) => (128, false, [false; 3]),
+            (_, Some(at), _) => (256, at > 0, [false; 3]),
+            (_, _, Some(at)) => (512, at > 0, [at > 0, at > 1, false]),
+            ("AVX10_2_512", ..) => (512, true, [true, true, false]),
+            // Those with AMX, and those that are unknown.
+            _ => (512, true, [true; 3]),
         };
-        // Names of AVX-512 are its extensions, each with those before it.
-        let is_wide = bits == 512;
-        let is_known = ["AVX512", "AVX10"].iter().any(|start| name.starts_with(start));
-        let avx512_vnni = is_wide && name != "AVX512_CORE";
-        Allowed {
-            bits,
-            avx_vnni: bits > 128 && name != "AVX2" && name != "AVX512_CORE",
-            avx512_vnni,
-            avx512_bf16: avx512_vnni && name != "AVX512_CORE_VNNI",
-            amx: is_wide && (!is_known || name.contains("AMX")),
-        }
+        Allowed { bits, avx_vnni, avx512_vnni, avx512_bf16, amx }
     }
 }
 
@@ -100,7 +107,13 @@ mod tests {
             (Some("AVX512_CORE"), 512, [false, false, false, false]),
             (Some("AVX512_CORE_VNNI"), 512, [true, true, false, false]),
             (Some("avx512_core_bf16"), 512, [true, true, true, false]),
+            (Some("avx512_core_fp16"), 512, [true, true, true, false]),
+            (Some("avx10_1_512"), 512, [true, true, true, false]),
             (Some("avx512_core_amx"), 512, [true, true, true, true]),
+            (Some("avx10_1_512_amx_fp16"), 512, [true, true, true, true]),
+            // oneDNN has no such names.
+            (Some("AVX512"), 512, [true, true, true, true]),
+            (Some("AVX512_MIC"), 512, [true, true, true, true]),
             (Some("none such"), 512, [true, true, true, true]),
         ];
         for (name, bits, [avx_vnni, avx512_vnni, avx512_bf16, amx]) in names {

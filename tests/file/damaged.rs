@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use blocktensor::{Error, Layout, PackedConv2d, PackedFile, PackedLinear, StateDict, StridedTensor};
+use blocktensor::{
+    AnyConvPacker, DType, Error, Layout, PackedConv2d, PackedFile, PackedLinear, PackedOp, PackedWriter,
+    Source, StateDict, StridedTensor,
+};
 use serde_json::{Value, json};
 
 use super::packed::{noise, plain, small_file};
@@ -218,6 +221,36 @@ fn packed_file_of_another_machine_or_version_is_refused_by_name() {
         let e = PackedFile::read(&other).unwrap().get::<PackedLinear>("fc").unwrap_err();
         assert!(matches!(e, Error::PackMismatch(_)) && e.to_string().contains("engine wants"), "{e}");
     }
+}
+
+/// Weights of integers in the order of other instructions are as many bytes, and a kernel would read them as its own.
+#[test]
+fn packed_integers_in_another_order_or_of_other_types_are_refused() {
+    let folder = Folder::new("integers");
+    let (path, other) = (folder.file("int8.packed"), folder.file("other.packed"));
+    let layout = Layout::blocked_activation(4, 16).unwrap();
+    let source = Source::blocked(&[1, 64, 3, 3], &layout).unwrap().dtype(DType::U8);
+    let weights = noise(&[16, 64, 1, 1], 7).to_dtype(DType::S8).unwrap();
+    let params = [("post_ops", "mul_channel".into())];
+    let packed = AnyConvPacker::new("conv2d", &weights, None, &params).unwrap().pack_for(&source).unwrap();
+    let mut writer = PackedWriter::new();
+    writer.add("conv", &PackedOp::from(packed)).unwrap();
+    writer.save(&path).unwrap();
+    let mut refused = |place: &str, value: Value| {
+        rewrite(&path, &other, |json| {
+            let text = json["__metadata__"]["packed:conv"].as_str().unwrap();
+            let mut entry: Value = serde_json::from_str(text).unwrap();
+            *entry.pointer_mut(place).unwrap_or_else(|| panic!("{place} in {text}")) = value.clone();
+            json["__metadata__"]["packed:conv"] = json!(entry.to_string());
+        });
+        PackedFile::read(&other).unwrap().get::<PackedOp>("conv").unwrap_err()
+    };
+    let e = refused("/weights/layout", json!("int8 in tiles of 7 quads"));
+    assert!(matches!(e, Error::PackMismatch(_)) && e.to_string().contains("in tiles of 7 quads"), "{e}");
+    let e = refused("/result_dtype", json!("u8"));
+    assert!(matches!(e, Error::CorruptFile(_)) && e.to_string().contains("u8 by s8 to u8"), "{e}");
+    let e = refused("/params/x_zero_point", json!(-5));
+    assert!(matches!(e, Error::CorruptFile(_)) && e.to_string().contains("-5"), "{e}");
 }
 
 #[test]

@@ -81,7 +81,7 @@ impl Data {
             let [x, r] = [&self.x, residual].map(|t| t.contiguous(format).unwrap().into());
             forms.push((Source::strided(self.x.dims(), format).unwrap().dtype(self.x.dtype()), x, r));
         }
-        for block in [4, 8, 16] {
+        for block in [4, 8, 16, 32, 64] {
             let layout = Layout::blocked_activation(rank, block).unwrap();
             let [x, r] = [&self.x, residual].map(|t| t.to_blocked(&layout).unwrap().into());
             forms.push((Source::blocked(self.x.dims(), &layout).unwrap().dtype(self.x.dtype()), x, r));
@@ -355,6 +355,50 @@ fn weights_whose_sums_have_more_than_32_bits_are_refused() {
             error.contains("sums of 32 bits hold up to") && error.contains("output channel 0"),
             "{error}"
         );
+    }
+}
+
+/// An output of a transposed convolution meets the taps of its phase alone: here one of 16.
+#[test]
+fn sums_of_a_phase_are_what_must_fit() {
+    let (c, stride) = (4200, 4);
+    let x = bytes(DType::U8, &vec![255.0; c * 4], &[1, c, 2, 2]);
+    let w = bytes(DType::S8, &vec![-128.0; c * 3 * stride * stride], &[c, 3, stride, stride]);
+    let args = [("x", x.into()), ("weights", w.into()), ("stride", vec![stride as i64; 2].into())];
+    let got = elements(&dispatch::call("conv_transpose2d", &args).unwrap()[0]);
+    assert_eq!(got, vec![-((c * 255 * 128) as f32); 3 * 8 * 8]);
+}
+
+/// Of taps that are far apart each is copied, without what lies between them: that would be 230 GB.
+#[test]
+fn far_taps_are_read_alone() {
+    let far = 60_000;
+    let mut rng = Rng(0x5eed_0150);
+    for (channels, groups, input, kernel, stride, dilation) in [
+        (17, 1, [1, 3, 2], [1, 3, 3], [1, 1, 1], [1, far, far]),
+        (17, 1, [1, 5, 3], [1, 3, 3], [1, 2, 2], [1, far, far]),
+        (3, 1, [1, 2, 3], [1, 3, 3], [1, 1, 1], [1, far, 1]),
+        (16, 16, [1, 3, 9], [1, 3, 3], [1, 1, 1], [1, far, 1]),
+        (20, 2, [2, 3, 2], [3, 3, 3], [1, 1, 1], [far, far, far]),
+    ] {
+        let padding = [0, 1, 2].map(|a| (kernel[a] - 1) / 2 * dilation[a]);
+        let p = Problem {
+            groups,
+            stride,
+            dilation,
+            pad_begin: padding,
+            pad_end: padding,
+            ..Problem::new([2, channels, if groups == 1 { 33 } else { channels }], input, kernel)
+        };
+        for dtype in [DType::U8, DType::S8] {
+            let data = Data::new(&mut rng, &p, if input[0] > 1 { 3 } else { 2 }, dtype, false);
+            let nothing = StridedTensor::full(&data.dims, 0f32, MemoryFormat::Contiguous).unwrap();
+            for (form, got) in data.run("", &nothing, &[]) {
+                let Tensor::Strided(plain) = to_strided(&got) else { unreachable!() };
+                let got: Vec<f64> = plain.to_vec::<i32>().unwrap().into_iter().map(f64::from).collect();
+                assert!(got == data.want, "{p:?} {dtype} {form}");
+            }
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyFloat, PyInt, PyMapping, PyString};
+use pyo3::types::{PyBool, PyFloat, PyInt, PyMapping, PyString};
 
 use crate::errors::{Outcome, invalid, no_threads};
 use crate::name::{self, Name, shown};
@@ -40,6 +40,10 @@ where
     type Error = PyErr;
 
     fn extract(x: Borrowed<'a, 'py, PyAny>) -> PyResult<Number<T>> {
+        // To Python `True` is 1.
+        if x.is_instance_of::<PyBool>() && PyFloat::new(x.py(), 0.5).extract::<T>().is_err() {
+            return Ok(Number(Err(Refused { got: shown(&x), why: Why::NoInteger })));
+        }
         match x.extract::<T>() {
             Ok(number) => Ok(Number(Ok(number))),
             Err(e) => {

@@ -51,17 +51,18 @@ fn in_order<'py>(
     tensors: &Bound<'py, PyTuple>,
     named: Option<&Bound<'py, PyDict>>,
 ) -> Outcome<Vec<Bound<'py, PyAny>>> {
-    let refused = |got: String| {
+    const EACH: &str = "pass one tensor for each, in this order or by name";
+    let refused = |got: String, remedy: &str| {
         let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
         let rule = rule.replace("{}", &quoted.join(", "));
-        invalid(op, argument, got, rule, "pass one tensor for each, in this order or by name")
+        invalid(op, argument, got, rule, remedy)
     };
     let mut given: Vec<Option<Bound<'py, PyAny>>> = vec![None; names.len()];
     let mut add = |name: Bound<'py, PyAny>, x: Bound<'py, PyAny>| {
         let place = name.extract::<&str>().ok().and_then(|name| names.iter().position(|n| *n == name));
         match place.map(|i| given[i].replace(x)) {
-            None => Err(refused(format!("`{}`", name.str()?.to_string_lossy().escape_debug()))),
-            Some(Some(_)) => Err(refused(format!("two tensors for `{}`", name.str()?))),
+            None => Err(refused(format!("`{}`", name.str()?.to_string_lossy().escape_debug()), EACH)),
+            Some(Some(_)) => Err(refused(format!("two tensors for `{}`", name.str()?), EACH)),
             Some(None) => Ok(()),
         }
     };
@@ -74,7 +75,11 @@ fn in_order<'py>(
             }
         }
         _ if tensors.len() > names.len() => {
-            return Err(refused(counted(tensors.len(), "tensor")));
+            return Err(refused(counted(tensors.len(), "tensor"), EACH));
+        }
+        Some(Err(_)) if first.as_ref().is_some_and(is_a_list) => {
+            let got = format!("a {} for all", tensors.get_item(0)?.get_type().name()?);
+            return Err(refused(got, "pass its tensors one by one: `*tensors`, or by name"));
         }
         _ => {
             for (name, x) in names.iter().zip(tensors) {
@@ -85,8 +90,14 @@ fn in_order<'py>(
     for (name, x) in named.into_iter().flatten() {
         add(name, x)?;
     }
-    let there = |(name, x): (&&str, Option<_>)| x.ok_or_else(|| refused(format!("no tensor for `{name}`")));
+    let there =
+        |(name, x): (&&str, Option<_>)| x.ok_or_else(|| refused(format!("no tensor for `{name}`"), EACH));
     names.iter().zip(given).map(there).collect()
+}
+
+/// Whether it holds the tensors, as neither a tensor nor a mapping does.
+fn is_a_list(x: &Bound<'_, PyAny>) -> bool {
+    x.is_instance_of::<PyList>() || x.is_instance_of::<PyTuple>() || x.hasattr("__next__").unwrap_or(false)
 }
 
 /// The inputs of a run.
@@ -106,7 +117,11 @@ fn operands(
         Some(*of),
     )? {
         Tensor::Strided(t) => Ok(t),
-        other => PyTensor(other).strided(op).cloned(),
+        other => {
+            let rule = "the inputs of a plan are strided; it reorders them itself where it runs blocked";
+            let got = other.tensor_ref().describe();
+            Err(Error::OpaqueLayout(Complaint::new(op, name.to_string(), got, rule, "pass `x.to_strided()`")).into())
+        }
     };
     names.iter().copied().zip(plan.input_types()).zip(given).map(strided).collect()
 }

@@ -101,6 +101,14 @@ def test_sizes_are_numbers_by_name(sizes):
             call()
 
 
+@pytest.mark.parametrize("flag", [True, False])
+def test_a_flag_is_no_count(flag):
+    with pytest.raises(bt.InvalidArgument, match=f"argument `sizes`: got {flag}, but it is an integer"):
+        model().plan(layouts="nchw", sizes={"n": flag})
+    with pytest.raises(bt.InvalidArgument, match=f"got {flag}, but it is an integer"):
+        bt.zeros([flag, 3])
+
+
 def test_sizes_are_any_mapping():
     assert model().plan(layouts="nchw", sizes=types.MappingProxyType({"n": 2})).inputs == [("x", "f32", [2, 16, 4, 4])]
 

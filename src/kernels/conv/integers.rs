@@ -8,7 +8,7 @@ use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::op::lookup::convert;
 use crate::post_ops::PostOps;
-use crate::tensor::any::{TensorRef, check_dtype};
+use crate::tensor::any::TensorRef;
 use crate::tensor::strided::StridedTensor;
 
 /// The largest whole number up to which f32 has them all.
@@ -103,8 +103,21 @@ pub(crate) fn check_bias(op: &'static str, types: ConvTypes, bias: Option<&[f32]
 /// # Errors
 /// `UnsupportedDType`.
 pub(crate) fn check_weights(op: &'static str, types: ConvTypes, weights: TensorRef<'_>) -> Result<()> {
+    // A plain conversion would wrap, or cut fractions off.
+    let remedy = match weights.dtype() {
+        DType::U8 => {
+            "subtract 128 from each, in f32, and convert that to s8; for weights with a zero point subtract the zero point"
+        }
+        _ => {
+            "divide them by the scale of their output channel, round them, and convert that to s8; the post-op `mul_channel` multiplies by scales"
+        }
+    };
     match (types.is_integer(), weights.dtype()) {
-        (true, _) => check_dtype(op, "weights", weights, DType::S8, "a source of integers takes s8 weights"),
+        (true, DType::S8) => Ok(()),
+        (true, _) => {
+            let rule = format!("a source of {} takes s8 weights", types.src);
+            fail!(UnsupportedDType, op, "weights", weights.describe(), rule, remedy)
+        }
         (false, DType::S8) => {
             let rule = format!("a source of {} takes weights of f32 or bf16", types.src);
             fail!(UnsupportedDType, op, "weights", weights.describe(), rule, convert(DType::F32))

@@ -33,6 +33,19 @@ pub(crate) struct AxisTap {
     pub at: isize,
 }
 
+impl Phase {
+    /// The numbers of its taps in the kernel.
+    pub fn taps(&self, g: &ConvGeometry) -> impl Iterator<Item = usize> {
+        let [_, kh, kw] = cube(&g.kernel, 1);
+        let [d, h, w] = &self.axes;
+        let of_plane = move |row: usize| h.taps.iter().map(move |y| row * kh + y.k);
+        d.taps
+            .iter()
+            .flat_map(move |z| of_plane(z.k))
+            .flat_map(move |row| w.taps.iter().map(move |x| row * kw + x.k))
+    }
+}
+
 impl Axis {
     /// The position of an output in the result.
     pub fn output(&self, i: usize) -> usize {

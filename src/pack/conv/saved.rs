@@ -9,7 +9,7 @@ use crate::file::entry::{ConvEntry, Entry, SourceEntry, WeightsEntry};
 use crate::file::{Loaded, Packable, Saved, sealed};
 use crate::kernels::conv::implementation::{ConvImplementation, ConvKernel, ConvTypes, NoKernel, Problem};
 use crate::kernels::conv::weights::in_order;
-use crate::kernels::conv::{ConvGeometry, ConvParams, implementations};
+use crate::kernels::conv::{ConvGeometry, ConvParams, implementations, integers};
 use crate::layout::dims::{Dims, ToDims};
 use crate::ops::conv::{Direction, op_of};
 use crate::pack::conv::packed::Packed;
@@ -89,6 +89,11 @@ impl AnyPackedConv {
             weights: dtype(&e.weights.dtype)?,
             dst: dtype(&e.result_dtype)?,
         };
+        if types != ConvTypes::of(types.src, &params.post_ops) {
+            let ConvTypes { src, weights, dst } = types;
+            let what = format!("{src} by {weights} to {dst} with the post-ops `{}`", params.post_ops);
+            return Err(from.corrupt(what));
+        }
         let bias = from.bias()?;
         // Before anything is sized by these numbers: the file must hold as many weights as they say.
         let data = from.weights(&e.weights.dims, types.weights)?;
@@ -96,6 +101,7 @@ impl AnyPackedConv {
         let bias_dims = bias_dims.as_ref().map(|d| &d[..]);
         let g = ConvGeometry::new(op, e.spatial, &source.dims, &e.weights.dims, bias_dims, &numbers)
             .map_err(|e| from.corrupt(e))?;
+        integers::check(op, types, &params.post_ops, g.zero_point).map_err(|e| from.corrupt(e))?;
         let misfit = match from.misfit_of(source.threads) {
             Some(misfit) => misfit,
             None => {
@@ -195,13 +201,15 @@ fn read_by(
         }
     };
     let identity = kernel.identity()?;
-    let fits = kernel.weight_bytes() == bytes && identity == e.weights.identity;
+    let (layout, wanted) = (kernel.weights_name()?, kernel.weight_bytes());
+    let fits = wanted == bytes && identity == e.weights.identity;
     match (fits, identity) {
-        (true, _) => Ok(Ok((implementation, kernel))),
-        (false, Some(_)) => {
-            let (layout, wanted) = (kernel.weights_name()?, kernel.weight_bytes());
-            Ok(Err(format!("the engine wants them as {layout}, {wanted} bytes")))
+        // Other instructions read them in another order, of as many bytes.
+        (_, None) if layout != e.weights.layout => {
+            Ok(Err(format!("`{way}` reads them here as {layout}, {wanted} bytes")))
         }
+        (true, _) => Ok(Ok((implementation, kernel))),
+        (false, Some(_)) => Ok(Err(format!("the engine wants them as {layout}, {wanted} bytes"))),
         (false, None) => Err(from.corrupt(format!("{bytes} bytes of packed weights"))),
     }
 }

@@ -34,7 +34,7 @@ use self::window::{Pixels, Position, Window};
 use crate::buffer::Buffer;
 use crate::error::{Error, Result};
 use crate::kernels::conv::implementation::ConvOperands;
-use crate::kernels::conv::phases::{Phase, cube};
+use crate::kernels::conv::phases::Phase;
 use crate::kernels::conv::tiled::Out;
 use crate::kernels::lanes::RowIndex;
 use crate::machine::machine;
@@ -68,17 +68,9 @@ impl Int8Plan {
 
     /// What the sums of a phase begin with: the bias, minus the zero point times the sum of the weights that it meets.
     fn begin(&self, phase: &Phase, bias: &[f32], sums: &[i32], start: &mut [i32]) {
-        let [_, kh, kw] = cube(&self.g.kernel, 1);
-        let [along_d, along_h, along_w] = &phase.axes;
         for (o, start) in start.iter_mut().enumerate() {
-            let sum = if !self.g.transposed {
-                sums[o]
-            } else {
-                let of_tap = |tap: usize| sums[tap * self.blocks() * BLOCK + o];
-                let of_row = |row: usize| along_w.taps.iter().map(|w| of_tap(row * kw + w.k)).sum::<i32>();
-                let of_plane = |d: usize| along_h.taps.iter().map(|h| of_row(d * kh + h.k)).sum::<i32>();
-                along_d.taps.iter().map(|d| of_plane(d.k)).sum()
-            };
+            let of_tap = |tap: usize| sums[tap * self.blocks() * BLOCK + o];
+            let sum = if self.g.transposed { phase.taps(&self.g).map(of_tap).sum() } else { sums[o] };
             // It wraps where the products do: the sum of both fits, as `ordered` checked.
             let bias = bias.get(o).map_or(0, |&b| b as i32);
             *start = bias.wrapping_sub(self.unsigned_zero_point().wrapping_mul(sum));

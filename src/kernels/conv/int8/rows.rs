@@ -211,6 +211,7 @@ impl<'a> Rows<'a> {
                     put(view, row, place, out);
                 }
             }
+            clear_beyond(view, place, pixels, dst.size_bytes(), out);
         }
     }
 }
@@ -244,6 +245,21 @@ fn put<E: bytemuck::Pod>(view: &Lanes, row: &[[E; BLOCK]], place: Place, out: Ou
         // SAFETY: pixels and channels of this row, which one task has; the reference ends here.
         copy_pixel(from, unsafe { out.pixels(elements.start * size, from.len()) });
     });
+}
+
+/// Writes zeros behind the last block of 16, where blocks of the layout are wider: `size` **bytes** an element.
+fn clear_beyond(view: &Lanes, place: Place, pixels: usize, size: usize, out: Out<'_, u8>) {
+    let end = (place.row.block + 1) * BLOCK;
+    if end < view.c || end >= view.blocks * view.lanes {
+        return;
+    }
+    let (block, lane) = (end / view.lanes, end % view.lanes);
+    let first = view.offset(RowIndex { block, ..place.row }) + lane;
+    for pixel in 0..pixels {
+        let at = first + (place.first + pixel * place.step) * view.lanes;
+        // SAFETY: padding of this row, which the task of its last channels has; the reference ends here.
+        unsafe { out.pixels(at * size, (view.lanes - lane) * size) }.fill(0);
+    }
 }
 
 /// Copies a pixel, or some channels of it. A size that is known is no call.

@@ -24,19 +24,20 @@ impl Int8Plan {
         let (plain, strides) = (w.tensor.data::<i8>(), WeightStrides::of(w));
         let of = (self.g.o / self.g.groups, cube(&self.g.kernel, 1));
         let (lists, lanes) = (self.sum_lists(), self.blocks() * BLOCK);
-        let mut sizes = try_filled(self.g.op, self.g.o, 0u64)?;
+        let mut sizes = try_filled(self.g.op, lists * self.g.o, 0u64)?;
         for unit in &self.units {
             self.for_each_weight(unit, |places, o, c, tap| {
                 let value = plain[strides.offset(of, o, c, tap)];
                 places.iter().for_each(|&at| weights[at] = value.cast_unsigned());
                 sums[tap % lists * lanes + o] += i32::from(value);
-                sizes[o] += u64::from(value.unsigned_abs());
+                sizes[tap % lists * self.g.o + o] += u64::from(value.unsigned_abs());
             });
         }
         let zero_point = self.unsigned_zero_point();
         let largest = u64::from(zero_point.max(255 - zero_point).unsigned_abs());
-        if let Some(o) = sizes.iter().position(|size| size * largest > MOST) {
-            let got = format!("weights of output channel {o} with a sum of magnitudes of {}", sizes[o]);
+        let size = |o: usize| self.largest_sum(|list| sizes[list * self.g.o + o]);
+        if let Some(o) = (0..self.g.o).find(|o| size(*o) * largest > MOST) {
+            let got = format!("weights of output channel {o} with a sum of magnitudes of {}", size(o));
             let rule = format!("sums of 32 bits hold up to {} with this zero point", MOST / largest);
             fail!(
                 InvalidArgument,
@@ -48,6 +49,14 @@ impl Int8Plan {
             );
         }
         Ok(buffer)
+    }
+
+    /// The largest sum over the taps that an output meets, of a number that each list of sums has.
+    fn largest_sum(&self, of_list: impl Fn(usize) -> u64) -> u64 {
+        if !self.g.transposed {
+            return of_list(0);
+        }
+        self.phases().map(|phase| phase.taps(&self.g).map(&of_list).sum()).max().unwrap_or(0)
     }
 
     /// Ordered weights as plain ones: dense and row-major, groups apart.

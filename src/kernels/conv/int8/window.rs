@@ -1,7 +1,9 @@
 //! The part of the source that a tile reads: in place, or as a copy with the padding around it.
 
+use std::ops::Range;
+
 use super::plan::{BLOCK, Int8Plan, QUAD};
-use crate::kernels::conv::phases::{Phase, cube};
+use crate::kernels::conv::phases::{Axis, Phase, cube};
 use crate::kernels::lanes::{Lanes, RowIndex};
 
 /// Where a tile of the result begins, and how large it is. Positions are those of a phase.
@@ -17,12 +19,76 @@ pub(super) struct Position {
 pub(super) struct Window {
     /// Whether it is the source itself.
     pub in_place: bool,
-    /// Source positions of the lowest tap of output 0, and how many positions the taps span.
-    low: [isize; 3],
-    span: [usize; 3],
-    step: [usize; 3],
+    axes: [Positions; 3],
     /// **Bytes** of a pixel in a plane of a copy: all its quads, or the only one.
     lanes: usize,
+}
+
+/// The source positions along an axis that some outputs read, as a copy has them: all from the first to the last, or, where this is
+/// fewer, those of each tap apart.
+struct Positions {
+    /// The position of each tap for output 0.
+    taps: Vec<isize>,
+    /// The lowest of them, and how many positions they span.
+    low: isize,
+    span: usize,
+    /// From one output to the next.
+    step: usize,
+    /// By how much they must be fewer to lie apart; nothing where they never do.
+    gain: Option<usize>,
+}
+
+impl Positions {
+    fn of(axis: &Axis, gain: Option<usize>) -> Positions {
+        let (low, span) = axis.reach();
+        Positions { taps: axis.taps.iter().map(|tap| tap.at).collect(), low, span, step: axis.step, gain }
+    }
+
+    /// All from the first to the last of so many outputs.
+    fn reach(&self, count: usize) -> usize {
+        (count.max(1) - 1).saturating_mul(self.step).saturating_add(self.span)
+    }
+
+    fn are_apart(&self, count: usize) -> bool {
+        let parted = self.taps.len().saturating_mul(count);
+        self.gain.is_some_and(|gain| parted.saturating_mul(gain) < self.reach(count))
+    }
+
+    /// The positions in a copy.
+    fn len(&self, count: usize) -> usize {
+        if self.are_apart(count) { self.taps.len() * count } else { self.reach(count) }
+    }
+
+    /// From one output to the next, in a copy.
+    fn step(&self, count: usize) -> usize {
+        if self.are_apart(count) { 1 } else { self.step }
+    }
+
+    /// Where output 0 meets a tap of the list, in a copy.
+    fn place(&self, tap: usize, count: usize) -> usize {
+        if self.are_apart(count) { tap * count } else { (self.taps[tap] - self.low).unsigned_abs() }
+    }
+
+    /// The pieces of a copy for the outputs from `first` on, which are equally long: the source position where each begins, before the
+    /// source perhaps.
+    fn pieces(&self, first: usize, count: usize) -> Vec<isize> {
+        let first = (first * self.step) as isize;
+        match (self.are_apart(count), self.step) {
+            (false, _) => vec![first + self.low],
+            (true, 1) => self.taps.iter().map(|at| first + at).collect(),
+            (true, step) => {
+                let outputs = (0..count).map(|i| (i * step) as isize);
+                self.taps.iter().flat_map(|at| outputs.clone().map(move |i| first + i + at)).collect()
+            }
+        }
+    }
+
+    /// All of them.
+    fn all(&self, first: usize, count: usize) -> Vec<isize> {
+        let pieces = self.pieces(first, count);
+        let each = self.len(count).checked_div(pieces.len()).unwrap_or(0) as isize;
+        pieces.into_iter().flat_map(|at| at..at + each).collect()
+    }
 }
 
 /// The same for tiles of one size.
@@ -41,7 +107,6 @@ pub(super) struct Pixels {
 
 impl Window {
     pub fn new(plan: &Int8Plan, phase: &Phase) -> Window {
-        let reach = [0, 1, 2].map(|a| phase.axes[a].reach());
         let is_inside = (0..3).all(|a| phase.axes[a].is_inside(plan.src.spatial[a]));
         // Of the pixels' bytes as they lie: all planes, or one.
         let lane_bytes = if plan.matrix.is_some() { plan.quads() * QUAD } else { QUAD };
@@ -50,9 +115,13 @@ impl Window {
         // Tiles read neighbouring pixels of one quad as one.
         let is_joined = plan.matrix.is_some() && plan.is_narrow();
         let in_place = is_inside && has_quads && !plan.is_depthwise() && !is_joined && plan.flip() == 0;
-        let step = [0, 1, 2].map(|a| phase.axes[a].step);
+        // A row is copied as a whole. Pixel by pixel it takes longer, so there must be far fewer of them. Kernels that read neighbours
+        // along W at once have no dilation there, and more pixels apart than together.
+        let single = if phase.axes[2].step == 1 { 1 } else { 8 };
+        let gain = |a: usize| (!in_place).then_some(if a < 2 { 1 } else { single });
+        let axes = [0, 1, 2].map(|a| Positions::of(&phase.axes[a], gain(a)));
         let lanes = if plan.is_narrow() { QUAD } else { plan.quads() * QUAD };
-        Window { in_place, low: reach.map(|(low, _)| low), span: reach.map(|(_, span)| span), step, lanes }
+        Window { in_place, axes, lanes }
     }
 
     /// **Bytes** of a copy of so many planes for a tile of this size.
@@ -64,10 +133,8 @@ impl Window {
     }
 
     fn shape(&self, planes: usize, rows: usize, width: usize) -> [usize; 4] {
-        let along = |a: usize, count: usize| {
-            (count.max(1) - 1).saturating_mul(self.step[a]).saturating_add(self.span[a])
-        };
-        [planes, self.span[0], along(1, rows), along(2, width)]
+        let [d, h, w] = &self.axes;
+        [planes, d.len(1), h.len(rows), w.len(width)]
     }
 
     pub fn pixels(&self, plan: &Int8Plan, phase: &Phase, planes: usize, rows: usize, width: usize) -> Pixels {
@@ -84,22 +151,22 @@ impl Window {
             }
         };
         let [_, kh, kw] = cube(&plan.g.kernel, 1);
+        let [of_d, of_h, of_w] = &self.axes;
         let mut taps = Vec::with_capacity(plan.taps());
-        for z in &phase.axes[0].taps {
-            for y in &phase.axes[1].taps {
-                for x in &phase.axes[2].taps {
-                    let distance = |at: isize, a: usize| (at - self.low[a]).unsigned_abs();
-                    let at = distance(z.at, 0) * d + distance(y.at, 1) * h + distance(x.at, 2) * w;
+        for (i, z) in phase.axes[0].taps.iter().enumerate() {
+            for (j, y) in phase.axes[1].taps.iter().enumerate() {
+                for (k, x) in phase.axes[2].taps.iter().enumerate() {
+                    let at = of_d.place(i, 1) * d + of_h.place(j, rows) * h + of_w.place(k, width) * w;
                     taps.push((at, (z.k * kh + y.k) * kw + x.k));
                 }
             }
         }
-        Pixels { plane, row: h * self.step[1], pixel: w * self.step[2], taps, shape }
+        Pixels { plane, row: h * of_h.step(rows), pixel: w * of_w.step(width), taps, shape }
     }
 
     /// Where the source of a tile begins that is read in place.
     pub fn origin(&self, plan: &Int8Plan, position: &Position) -> usize {
-        let at = |a: usize| position.first[a] * self.step[a] + self.low[a].unsigned_abs();
+        let at = |a: usize| position.first[a] * self.axes[a].step + self.axes[a].low.unsigned_abs();
         let src = &plan.src;
         let row = RowIndex { n: position.n, block: 0, d: at(0), h: at(1) };
         src.offset(row) + at(2) * src.lanes
@@ -117,38 +184,49 @@ impl Window {
     ) {
         let [planes, depth, height, columns] = pixels.shape;
         let (flip, padding) = (plan.flip(), plan.unsigned_zero_point() as u8);
-        let start = |a: usize| (position.first[a] * self.step[a]) as isize + self.low[a];
-        let inside = |a: usize, i: usize| {
-            let at = start(a) + i as isize;
-            usize::try_from(at).ok().filter(|&at| at < plan.src.spatial[a])
+        let [of_d, of_h, of_w] = &self.axes;
+        let inside = |a: usize, at: isize| usize::try_from(at).ok().filter(|&at| at < plan.src.spatial[a]);
+        let of_d = of_d.all(position.first[0], 1);
+        let of_h = of_h.all(position.first[1], position.rows);
+        // Of a row: the part of each piece that is inside of the source, and where it begins there.
+        let pieces = of_w.pieces(position.first[2], position.width);
+        let each = columns.checked_div(pieces.len()).unwrap_or(0);
+        let part = |(i, at): (usize, isize)| {
+            let first = (-at).clamp(0, each as isize) as usize;
+            let end = (plan.src.spatial[2] as isize - at).clamp(first as isize, each as isize) as usize;
+            (i * each + first..i * each + end, (at + first as isize).max(0) as usize)
         };
-        let first = (-start(2)).clamp(0, columns as isize) as usize;
-        let end = (plan.src.spatial[2] as isize - start(2)).clamp(first as isize, columns as isize) as usize;
+        let of_row: Vec<(Range<usize>, usize)> = pieces.into_iter().enumerate().map(part).collect();
         let lanes = self.lanes;
         let (rows, rest) = to.split_at_mut(planes * depth * height * columns * lanes);
         rest.fill(padding);
-        let x = (start(2) + first as isize).max(0) as usize;
         let mut rows = rows.chunks_exact_mut(columns * lanes);
         for plane in first_plane..first_plane + planes {
-            for z in 0..depth {
-                let d = inside(0, z).filter(|_| first < end);
-                for (y, row) in rows.by_ref().take(height).enumerate() {
-                    let (Some(d), Some(h)) = (d, inside(1, y)) else {
+            for &d in &of_d {
+                for (&h, row) in of_h.iter().zip(rows.by_ref()) {
+                    let (Some(d), Some(h)) = (inside(0, d), inside(1, h)) else {
                         row.fill(padding);
                         continue;
                     };
-                    row[..first * lanes].fill(padding);
-                    row[end * lanes..].fill(padding);
-                    let inner = &mut row[first * lanes..end * lanes];
                     let at = RowIndex { n: position.n, block: plane, d, h };
-                    match lanes {
-                        BLOCK => copy_row::<BLOCK>(&plan.src, plan.g.c, src, at, x, inner),
-                        QUAD => copy_row::<QUAD>(&plan.src, plan.g.c, src, at, x, inner),
-                        _ => copy_lanes(&plan.src, plan.g.c, lanes, src, at, x, inner),
+                    let mut done = 0;
+                    for (inside, x) in &of_row {
+                        row[done * lanes..inside.start * lanes].fill(padding);
+                        done = inside.end;
+                        if inside.is_empty() {
+                            continue;
+                        }
+                        let inner = &mut row[inside.start * lanes..inside.end * lanes];
+                        match lanes {
+                            BLOCK => copy_row::<BLOCK>(&plan.src, plan.g.c, src, at, *x, inner),
+                            QUAD => copy_row::<QUAD>(&plan.src, plan.g.c, src, at, *x, inner),
+                            _ => copy_lanes(&plan.src, plan.g.c, lanes, src, at, *x, inner),
+                        }
+                        if flip != 0 {
+                            inner.iter_mut().for_each(|byte| *byte ^= flip);
+                        }
                     }
-                    if flip != 0 {
-                        inner.iter_mut().for_each(|byte| *byte ^= flip);
-                    }
+                    row[done * lanes..].fill(padding);
                 }
             }
         }
