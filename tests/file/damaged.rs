@@ -233,10 +233,11 @@ fn packed_integers_in_another_order_or_of_other_types_are_refused() {
     let weights = noise(&[16, 64, 1, 1], 7).to_dtype(DType::S8).unwrap();
     let params = [("post_ops", "mul_channel".into())];
     let packed = AnyConvPacker::new("conv2d", &weights, None, &params).unwrap().pack_for(&source).unwrap();
+    let packed = PackedOp::from(packed);
     let mut writer = PackedWriter::new();
-    writer.add("conv", &PackedOp::from(packed)).unwrap();
+    writer.add("conv", &packed).unwrap();
     writer.save(&path).unwrap();
-    let mut refused = |place: &str, value: Value| {
+    let refused = |place: &str, value: Value| {
         rewrite(&path, &other, |json| {
             let text = json["__metadata__"]["packed:conv"].as_str().unwrap();
             let mut entry: Value = serde_json::from_str(text).unwrap();
