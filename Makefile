@@ -66,8 +66,12 @@ demo: setup
 	@"$(BUILT)/blocktensor" bench "$(DEMO)/resnet50.onnx" --size batch=1 --compare-layouts --runs 20
 
 # The part without C++ comes first, because it fails quickly. Each part runs again with the kernels of older machines, and
-# there with storage that ends at a protected page (src/fault/guard.rs), the longest of them only with AVX2. The build after
-# the tests compiles only what no test links: the provider's library, of the crates that the tests had.
+# there with storage that ends at a protected page (src/fault/guard.rs), the longest of them only with AVX2. What takes long, and
+# is the same code with C++ and without, runs once: the unit tests of the core, which are a second copy of it to compile, and
+# the longest tests with this machine's kernels. The build after the tests compiles only what no test links: the provider's
+# library, of the crates that the tests had.
+LONGEST := --skip problems:: --skip gradient::
+
 test:
 	@scripts/setup.sh $(SOURCE) lint test
 	cargo tree --locked --quiet --workspace >/dev/null
@@ -75,15 +79,15 @@ test:
 	for w in $(OTHERS); do cargo fmt --manifest-path $$w/Cargo.toml --check || exit; done
 	cargo clippy $(PLAIN) --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc $(PLAIN) --no-deps
-	cargo test $(PLAIN)
+	cargo test $(PLAIN) --exclude blocktensor
+	cargo test $(PLAIN) --test main -- $(LONGEST)
 	ONEDNN_MAX_CPU_ISA=SSE41 cargo test $(PLAIN) --test main
 	$(CARGO) clippy $(FULL) --all-targets -- -D warnings
 	for w in $(OTHERS); do $(CARGO) clippy --locked --manifest-path $$w/Cargo.toml --no-default-features \
 		--features $(SOURCE) --all-targets -- -D warnings || exit; done
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(FULL) --no-deps
 	$(CARGO) test $(FULL)
-	BLOCKTENSOR_GUARD_PAGES=1 ONEDNN_MAX_CPU_ISA=AVX512_CORE $(CARGO) test $(FULL) --test main -- \
-		--skip problems:: --skip gradient::
+	BLOCKTENSOR_GUARD_PAGES=1 ONEDNN_MAX_CPU_ISA=AVX512_CORE $(CARGO) test $(FULL) --test main -- $(LONGEST)
 	BLOCKTENSOR_GUARD_PAGES=1 ONEDNN_MAX_CPU_ISA=AVX2 $(CARGO) test $(FULL) --test main
 	scripts/python.sh test
 	$(CARGO) build --profile test $(FULL) --lib --tests
