@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use blocktensor::{
-    Call, Complaint, Error, MemoryFormat, PackedFile, StridedTensor, Tensor, TensorDesc, counted,
+    Call, Complaint, Error, MemoryFormat, Operand, PackedFile, StridedTensor, Tensor, TensorDesc, counted,
 };
 use blocktensor_graph::{ElementType, Plan, Profiles};
 use pyo3::prelude::*;
@@ -120,7 +120,8 @@ fn operands(
         other => {
             let rule = "the inputs of a plan are strided; it reorders them itself where it runs blocked";
             let got = other.tensor_ref().describe();
-            Err(Error::OpaqueLayout(Complaint::new(op, name.to_string(), got, rule, "pass `x.to_strided()`")).into())
+            Err(Error::OpaqueLayout(Complaint::new(op, name.to_string(), got, rule, "pass `x.to_strided()`"))
+                .into())
         }
     };
     names.iter().copied().zip(plan.input_types()).zip(given).map(strided).collect()
