@@ -160,7 +160,7 @@ def test_errors_of_models_and_runs(tmp_path):
         plan_of("resnet", layouts="nope")
     with pytest.raises(bt.OpaqueLayoutError, match=r"argument `\w+`: got .*nChw16c.*; pass `x.to_strided\(\)`") as e:
         plan.run(bt.zeros([1, 16, 4, 4], layout="nChw16c"))
-    assert "self" not in str(e.value)
+    assert "`self`" not in str(e.value)
     x = np.zeros((1, 3, 32, 32), np.float32)
     for given in ([x], (x,), iter([x]), (x for _ in range(1))):
         with pytest.raises(bt.InvalidArgument, match=r"argument `inputs`: got a \w+ for all, but .*; pass its tensors one by one: `\*tensors`"):
