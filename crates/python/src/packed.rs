@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use blocktensor::dispatch;
 use blocktensor::{
-    Layout, Operand, Operator, PackedLinear, PackedOp, Source, StridedTensor, TensorRef, counted,
+    Layout, Operand, Operator, PackedLinear, PackedOp, Source, StridedTensor, Tensor, TensorRef, counted,
 };
 use blocktensor_door::{Norm, Request};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::call::value;
 use crate::errors::{Outcome, invalid, on_threads, released};
@@ -27,24 +27,18 @@ pub(crate) struct PyPacked {
 
 #[pymethods]
 impl PyPacked {
-    /// Runs on `x`, and on the residual of a `residual` post-op.
-    #[pyo3(signature = (x, residual = None))]
+    /// Runs on `x`, the residual of a `residual` post-op, and a vector for each post-op that takes one of channels (`mul_channel`).
+    #[pyo3(signature = (x, residual = None, channel = None))]
     fn __call__(
         &self,
         py: Python<'_>,
         x: &Bound<'_, PyAny>,
         residual: Option<&Bound<'_, PyAny>>,
+        channel: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<PyTensor> {
         let op = self.operator.op();
-        let tensors = [Some(x), residual].into_iter().flatten().map(|x| exchange::import(x, op, "x"));
-        let tensors = tensors.collect::<Outcome<Vec<_>>>().map_err(|e| e.raise(py))?;
+        let tensors = self.operands(x, residual, channel).map_err(|e| e.raise(py))?;
         released(py, op, || {
-            let names = self.operator.inputs();
-            if names.len() != tensors.len() {
-                let got = counted(tensors.len(), "tensor");
-                let rule = format!("these packed weights take {}", names.join(", "));
-                return Err(invalid(op, "residual", got, rule, "pass one tensor for each"));
-            }
             let inputs: Vec<TensorRef<'_>> = tensors.iter().map(Operand::tensor_ref).collect();
             let mut results = on_threads(op, self.threads, || Ok(self.operator.run(&inputs)?))?;
             Ok(PyTensor(results.remove(0)))
@@ -59,6 +53,42 @@ impl PyPacked {
 
     fn __repr__(&self) -> String {
         self.text.clone()
+    }
+}
+
+impl PyPacked {
+    /// The operands of a call, in the operator's order: one tensor for each of its names, several for `channel`.
+    fn operands(
+        &self,
+        x: &Bound<'_, PyAny>,
+        residual: Option<&Bound<'_, PyAny>>,
+        channel: Option<&Bound<'_, PyAny>>,
+    ) -> Outcome<Vec<Tensor>> {
+        let (op, names) = (self.operator.op(), self.operator.inputs());
+        let vectors = match channel {
+            Some(list) if list.is_instance_of::<PyList>() || list.is_instance_of::<PyTuple>() => {
+                list.try_iter()?.collect::<PyResult<Vec<_>>>()?
+            }
+            one => one.into_iter().cloned().collect(),
+        };
+        let given = [
+            ("x", vec![x.clone()]),
+            ("residual", residual.into_iter().cloned().collect()),
+            ("channel", vectors),
+        ];
+        let mut tensors = Vec::with_capacity(names.len());
+        for (name, list) in given {
+            let wanted = names.iter().filter(|of| **of == name).count();
+            if list.len() != wanted {
+                let got = counted(list.len(), "tensor");
+                let rule = format!("these packed weights take {}", names.join(", "));
+                return Err(invalid(op, name, got, rule, &format!("pass {}", counted(wanted, "tensor"))));
+            }
+            for tensor in list {
+                tensors.push(exchange::import(&tensor, op, name)?);
+            }
+        }
+        Ok(tensors)
     }
 }
 

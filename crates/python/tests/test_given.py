@@ -130,3 +130,24 @@ def test_a_plan_for_other_threads_names_them(tmp_path):
                 assert options == {"keep_constants": True} and not keeps, str(e)
             else:
                 assert options == {"replan": True} and keeps
+
+
+def test_packed_weights_take_vectors_by_name():
+    """The operands of post-ops have names; what is missing or too much is told by them."""
+    scale, more = np.linspace(1, 2, 4, dtype=np.float32), np.linspace(-1, 1, 4, dtype=np.float32)
+    x, w = np.random.default_rng(1).standard_normal((2, 3, 5, 5)).astype(np.float32), np.ones((4, 3, 1, 1), np.float32)
+    like = bt.from_dlpack(x)
+    plain = bt.ops.conv2d(x, w).numpy()
+    two = bt.pack_conv(w, like=like, post_ops="mul_channel,residual,add_channel")
+    want = plain * scale[:, None, None] + plain + more[:, None, None]
+    for given in ([scale, more], (scale, more)):
+        np.testing.assert_allclose(two(x, plain, given).numpy(), want, rtol=1e-5)
+    one = bt.pack_conv(w, like=like, post_ops="mul_channel")
+    np.testing.assert_allclose(one(x, channel=scale).numpy(), plain * scale[:, None, None], rtol=1e-6)
+    for call, text in [
+        (lambda: one(x), "argument `channel`: got 0 tensors, but these packed weights take x, channel; pass 1 tensor"),
+        (lambda: one(x, scale), "argument `residual`: got 1 tensor, but these packed weights take x, channel; pass 0 tensors"),
+        (lambda: two(x, plain, scale), "argument `channel`: got 1 tensor, but these packed weights take x, residual, channel, channel; pass 2 tensors"),
+    ]:
+        with pytest.raises(bt.InvalidArgument, match=text):
+            call()

@@ -336,7 +336,9 @@ class Plan:
 class PackedWeights:
     """Weights that were packed for one kind of source: call it on a tensor."""
 
-    def __call__(self, x: TensorLike, residual: TensorLike | None = None) -> Tensor: ...
+    def __call__(
+        self, x: TensorLike, residual: TensorLike | None = None, channel: TensorLike | Sequence[TensorLike] | None = None
+    ) -> Tensor: ...
     @property
     def op(self) -> str: ...
 

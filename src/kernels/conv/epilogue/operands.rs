@@ -28,11 +28,20 @@ pub(crate) fn check_operands(
         fail!(InvalidArgument, op, "residual", got, format!("the post-ops are `{list}`"), remedy);
     }
     if let Some(given) = residual {
-        let (dtype, rule) = match list.quantized_residual() {
-            Some((stated, ..)) => (stated, "the post-op states its dtype"),
-            None => (dtype, "it has the dtype of the result, or f32 in a convolution of integers"),
-        };
-        check_dtype(op, "residual", given, dtype, rule)?;
+        match list.quantized_residual() {
+            Some((stated, scale, zero_point)) if stated != given.dtype() => {
+                let rule = format!("the post-ops are `{list}`, which state its dtype");
+                let remedy = format!(
+                    "call `quantize` with scale {scale}, zero point {zero_point} and dtype {stated}, or state what it is"
+                );
+                fail!(UnsupportedDType, op, "residual", given.describe(), rule, remedy);
+            }
+            Some(_) => {}
+            None => {
+                let rule = "it has the dtype of the result, or f32 in a convolution of integers";
+                check_dtype(op, "residual", given, dtype, rule)?;
+            }
+        }
         if given.dims() != dst {
             let rule = format!("it has the sizes of the result, {dst:?}");
             fail!(ShapeMismatch, op, "residual", given.describe(), rule, "pass a residual of these sizes");

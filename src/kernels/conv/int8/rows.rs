@@ -49,6 +49,16 @@ fn together(view: &Lanes, place: Place) -> Option<usize> {
     is.then(|| view.offset(place.row) + place.first * BLOCK)
 }
 
+/// Where the 16 channels of a row's pixels begin and how far the next ones are, if those of each pixel lie together, among others
+/// perhaps.
+fn among_others(view: &Lanes, place: Place) -> Option<(usize, usize)> {
+    let (block, lane) = (place.row.block * BLOCK / view.lanes, place.row.block * BLOCK % view.lanes);
+    (lane + BLOCK <= view.lanes).then(|| {
+        let start = view.offset(RowIndex { block, ..place.row }) + lane;
+        (start + place.first * view.lanes, place.step * view.lanes)
+    })
+}
+
 /// What becomes of the sums of one block.
 pub(super) struct Block<'a> {
     /// The bias is in the sums.
@@ -221,9 +231,14 @@ fn read<'a>(view: &Lanes, bytes: &'a [u8], place: Place, to: &'a mut [[u8; BLOCK
     if let Some(at) = together(view, place) {
         return bytes[at..at + to.len() * BLOCK].as_chunks().0;
     }
+    if let Some((at, step)) = among_others(view, place) {
+        let pixels = bytes[at..].chunks(step);
+        to.iter_mut().zip(pixels).for_each(|(to, from)| to.copy_from_slice(&from[..BLOCK]));
+        return to;
+    }
     pieces(view, place, to.len(), |pixel, lane, elements| {
         let at = pixel * BLOCK + lane;
-        copy_pixel(&bytes[elements.clone()], &mut to.as_flattened_mut()[at..at + elements.len()]);
+        to.as_flattened_mut()[at..at + elements.len()].copy_from_slice(&bytes[elements]);
     });
     to
 }
@@ -238,12 +253,20 @@ impl Block<'_> {
 
 fn put<E: bytemuck::Pod>(view: &Lanes, row: &[[E; BLOCK]], place: Place, out: Out<'_, u8>) {
     let size = size_of::<E>();
+    if let Some((at, step)) = among_others(view, place) {
+        for (i, pixel) in row.iter().enumerate() {
+            // SAFETY: a pixel's channels in this row, which one task has; the reference ends here.
+            let to = unsafe { out.pixels((at + i * step) * size, BLOCK * size) };
+            to.copy_from_slice(bytemuck::bytes_of(pixel));
+        }
+        return;
+    }
     let from: &[u8] = bytemuck::cast_slice(row.as_flattened());
     pieces(view, place, row.len(), |pixel, lane, elements| {
         let first = (pixel * BLOCK + lane) * size;
         let from = &from[first..first + elements.len() * size];
         // SAFETY: pixels and channels of this row, which one task has; the reference ends here.
-        copy_pixel(from, unsafe { out.pixels(elements.start * size, from.len()) });
+        unsafe { out.pixels(elements.start * size, from.len()) }.copy_from_slice(from);
     });
 }
 
@@ -259,17 +282,6 @@ fn clear_beyond(view: &Lanes, place: Place, pixels: usize, size: usize, out: Out
         let at = first + (place.first + pixel * place.step) * view.lanes;
         // SAFETY: padding of this row, which the task of its last channels has; the reference ends here.
         unsafe { out.pixels(at * size, (view.lanes - lane) * size) }.fill(0);
-    }
-}
-
-/// Copies a pixel, or some channels of it. A size that is known is no call.
-#[inline(always)]
-fn copy_pixel(from: &[u8], to: &mut [u8]) {
-    const WIDE: usize = BLOCK * size_of::<f32>();
-    match from.len() {
-        BLOCK => to[..BLOCK].copy_from_slice(&from[..BLOCK]),
-        WIDE => to[..WIDE].copy_from_slice(&from[..WIDE]),
-        _ => to.copy_from_slice(from),
     }
 }
 
