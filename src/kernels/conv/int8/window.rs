@@ -115,10 +115,14 @@ impl Window {
         // Tiles read neighbouring pixels of one quad as one.
         let is_joined = plan.matrix.is_some() && plan.is_narrow();
         let in_place = is_inside && has_quads && !plan.is_depthwise() && !is_joined && plan.flip() == 0;
-        // A row is copied as a whole. Pixel by pixel it takes longer, so there must be far fewer of them. Kernels that read neighbours
-        // along W at once have no dilation there, and more pixels apart than together.
-        let single = if phase.axes[2].step == 1 { 1 } else { 8 };
-        let gain = |a: usize| (!in_place).then_some(if a < 2 { 1 } else { single });
+        // A row is copied as a whole. Pixel by pixel it takes longer, so there must be far fewer of them; and where neighbours along W
+        // are read at once, they stay together.
+        let along_w = match phase.axes[2].step {
+            _ if is_joined || plan.is_depthwise() => None,
+            1 => Some(1),
+            _ => Some(8),
+        };
+        let gain = |a: usize| if a < 2 { Some(1) } else { along_w }.filter(|_| !in_place);
         let axes = [0, 1, 2].map(|a| Positions::of(&phase.axes[a], gain(a)));
         let lanes = if plan.is_narrow() { QUAD } else { plan.quads() * QUAD };
         Window { in_place, axes, lanes }
