@@ -305,3 +305,52 @@ def test_a_value_of_a_forward_that_has_ended():
 def test_a_trained_module_in_another():
     with pytest.raises(bt.Error):
         btt.train(nn.Sequential(btt.train(nn.Linear(6, 3))))(X)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda y, k: y * k,
+        lambda y, k: k + y,
+        lambda y, k: y / k,
+        lambda y, k: 2 - k * y,
+        lambda y, k: y**k,
+        lambda y, k: torch.add(y, k),
+        lambda y, k: y.mul(k),
+        lambda y, k: y.clone().mul_(k),
+        lambda y, k: y.clamp(min=k * 0.01),
+        lambda y, k: torch.maximum(y, k),
+    ],
+)
+def test_a_number_that_requires_a_gradient_is_not_taken_without_it(call):
+    """A tensor without axes is a number for PyTorch too, but one with a gradient."""
+    k = torch.tensor(2.0, requires_grad=True)
+    net = btt.train(One(lambda s, x: call(s.conv(x), k), conv=nn.Conv2d(8, 4, 3)).train())
+    with pytest.raises(bt.UnsupportedOp, match="an operand that requires a gradient, and is no parameter of the module"):
+        net(X)
+    with torch.no_grad():
+        state = net.state_dict()
+        close(net(X), call(F.conv2d(X, state["conv.weight"], state["conv.bias"]), k), 1e-4, 1e-5)
+
+
+@pytest.mark.parametrize(("weights", "layout"), KINDS)
+@pytest.mark.parametrize("size", [8, 8192])
+def test_a_buffer_that_is_read_and_written_then(weights, layout, size):
+    """`backward` takes what was read. PyTorch refuses to run back."""
+
+    def call(s, x):
+        y = x * s.n * s.w
+        s.n.add_(1)
+        return y.sum()
+
+    x = torch.randn(3, size, requires_grad=True)
+    module = One(call, w=nn.Parameter(torch.ones(size)))
+    module.register_buffer("n", torch.arange(size) + 2.0)
+    net = btt.train(module.train(), weights=weights, layout=layout)
+    if size > 4096:
+        with pytest.raises(bt.Aliasing, match="writes into it after that; read a copy, `x.clone"):
+            net(x)
+        return
+    net(x).backward()
+    close(x.grad, (torch.arange(size) + 2.0).expand(3, size))
+    close(net.state_dict()["n"], torch.arange(size) + 3.0)

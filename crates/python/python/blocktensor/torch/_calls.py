@@ -293,7 +293,7 @@ def call_aten(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     arguments, keywords = form.arranged(args, kwargs)
     if plain in _NUMERIC:
         # Numbers of any dtype, as in PyTorch.
-        arguments = [x.item() if _is_scalar(x) else x for x in arguments]
+        arguments = [x.item() if _is_scalar(x) and not _is_recorded_tensor(x) else x for x in arguments]
     made = _result(plain, form, arguments, keywords)
     if in_place:
         assert isinstance(target, Handle)
@@ -307,6 +307,11 @@ def call_aten(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
 def _is_scalar(x: Any) -> bool:
     """Whether it is a tensor without axes, or a number of numpy."""
     return isinstance(x, torch.Tensor) and not x.ndim or type(x).__module__ == "numpy" and not getattr(x, "ndim", 1)
+
+
+def _is_recorded_tensor(x: Any) -> bool:
+    """Whether PyTorch would give it a gradient in this forward. As a number it would get none."""
+    return ACTIVE.recording is not None and ACTIVE.recording.records and isinstance(x, torch.Tensor) and x.requires_grad
 
 
 def _handles(x: Any) -> list[Handle]:

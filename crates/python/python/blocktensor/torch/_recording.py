@@ -11,6 +11,7 @@ from torch.utils import _pytree as pytree
 
 from .. import _native
 from .._errors import (
+    Aliasing,
     DTypeMismatch,
     Error,
     InvalidArgument,
@@ -43,6 +44,9 @@ _FLOATS = ("f32", "bf16", "f16")
 #: How errors of Python and PyTorch name what `x.data` is in a forward.
 _OF_DATA = re.compile(rf"(not |')({'|'.join((Weight.__name__, *(re.escape(f'{kind.__module__}.{kind.__name__}') for kind in (Tensor, Var))))})\b")
 
+#: Elements of a buffer that is copied when it is read.
+_SMALL = 4096
+
 #: Integers of few bits: u8 is a mask in a forward.
 _WRAP = {torch.uint8, torch.int8, torch.int16}
 
@@ -63,6 +67,10 @@ class Recording:
         self.missing: list[tuple[str, str, str]] = []
         #: Tensors of PyTorch whose memory the tape shares.
         self.shared: list[torch.Tensor] = []
+        #: The same that are no small buffers of the module, with their versions when they were read.
+        self._read: list[tuple[torch.Tensor, int]] = []
+        #: Small buffers of the module, by their ids: of them the forward reads copies, since it may count in them after that.
+        self._small: set[int] = set()
         self._reordered: dict[tuple[int, str], tuple[Any, Any]] = {}
         self._paths: dict[int, str] | None = None
 
@@ -77,12 +85,14 @@ class Recording:
         ]
         # Buffers that a forward writes into: statistics, and what modules count. Larger ones, such as masks, are seldom written.
         kept = [(x, x.detach().clone()) for x in self.module.buffers() if x.ndim <= 1 or not keeps]
+        self._small = {id(x) for x in self.module.buffers() if x.numel() <= _SMALL}
         ACTIVE.recording = self
         try:
             yield
             if self.missing:
                 raise self._told()
             _check_assigned(places)
+            self._check_written()
             if not keeps:
                 _put_back(kept, places)
         except BaseException as e:
@@ -113,6 +123,13 @@ class Recording:
         else:
             return
         raise error(UnsupportedOp, text, remedy, op="train") from e
+
+    def _check_written(self) -> None:
+        """Refuses a forward that writes into a tensor which it has read: `backward` would read what is there now."""
+        written = next((x for x, version in self._read if x._version != version), None)
+        if written is not None:
+            text = f"op `train`: the forward reads a tensor of {list(written.shape)} {written.dtype}, and writes into it after that"
+            raise error(Aliasing, text, "read a copy, `x.clone()`", op="train")
 
     # Calls of PyTorch.
 
@@ -210,7 +227,11 @@ class Recording:
             if x.dtype in _WRAP:
                 text = f"an operand of {x.dtype}, whose numbers wrap around"
                 raise error(UnsupportedOp, text, "pass `x.float()`, or `x.bool()` of a mask", op="train")
+            if self.records and id(x) in self._small:
+                return value_of(shared(x.detach().clone()))
             self.shared.append(x)
+            if self.records and not x.is_inference():
+                self._read.append((x, x._version))
             return value_of(shared(x))
         # `x.data` of PyTorch has no gradient.
         return value_of(self.detached(x))
@@ -224,6 +245,7 @@ class Recording:
         """Writes into a buffer of the module."""
         # The op that made the new values has read a copy.
         self.shared = [x for x in self.shared if x is not place]
+        self._read = [(x, version) for x, version in self._read if x is not place]
         with torch.no_grad():
             place.copy_(torch.from_dlpack(self.detached(new)))
 
