@@ -92,6 +92,7 @@ pub(crate) fn input_type(name: &str, input: &ValueInfoProto) -> Result<(ElementT
             "reshape it before the model",
         ));
     }
+    shape.dim.iter().filter_map(|dim| dim.dim_param.as_deref()).try_for_each(check_name)?;
     let dims =
         shape.dim.iter().enumerate().map(|(axis, dim)| match (dim.dim_value, dim.dim_param.as_deref()) {
             (Some(size), _) if size >= 0 => Dim::Size(size as usize),

@@ -12,6 +12,7 @@ use rten_onnx::onnx::StringStringEntryProto;
 use sha1_smol::Sha1;
 
 use crate::adopt::{self, Maps};
+use crate::declared::check_name;
 use crate::error::{Error, Result};
 
 /// Where external data is read from.
@@ -83,6 +84,7 @@ impl External {
                 return Err(Error::invalid(what, got, "each is there once", "export the model again"));
             }
         }
+        entries.iter().flat_map(|e| [&e.key, &e.value]).flatten().try_for_each(|text| check_name(text))?;
         let entry = |key: &str| {
             entries.iter().find(|e| e.key.as_deref() == Some(key)).and_then(|e| e.value.as_deref())
         };
@@ -159,7 +161,8 @@ impl External {
         let Some(path) = below(location) else {
             let (got, rule) =
                 (format!("the file `{location}`"), "external data is in the model's folder or below it");
-            return Err(Error::invalid(what, got, rule, "move the file beside the model"));
+            let remedy = "write the file's place below that folder into the model as its `location`, and move the file there";
+            return Err(Error::invalid(what, got, rule, remedy));
         };
         let path = folder.join(path);
         let io = |source: std::io::Error| Error::Io { path: path.clone(), source: Arc::new(source) };

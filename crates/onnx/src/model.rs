@@ -205,7 +205,8 @@ impl Model<'_> {
                 Some(name) if !name.is_empty() => name.to_string(),
                 _ => format!("{op}_{i}"),
             };
-            for text in node.output.iter().chain([&name]) {
+            let attributes = node.attribute.iter().filter_map(|attribute| attribute.name.as_ref());
+            for text in node.output.iter().chain([&name]).chain(&node.domain).chain(attributes) {
                 declared::check_name(text)?;
             }
             let step = self.step(&name, node)?;

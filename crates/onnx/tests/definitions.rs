@@ -204,6 +204,28 @@ fn names_have_no_control_characters() {
         &["a\\nb", "control"],
     );
     assert_refused(two().node("Relu", &["x"], &["\u{1b}[2J"]).output("\u{1b}[2J"), &["control"]);
+    let attribute = two().node_with("Relu", &["x"], &["y"], vec![word("a\u{1b}[31m", "b")]);
+    assert_refused(attribute.output("y"), &["a\\u{1b}", "control"]);
+    let padding = Model::new().input("x", &[1, 1, 4, 4]).input("g", &[1, 2, 2, 2]);
+    let padding =
+        padding.node_with("GridSample", &["x", "g"], &["y"], vec![word("padding_mode", "\u{1b}[31m")]);
+    assert_refused(padding.output("y"), &["padding_mode", "\\u{1b}"]);
+    let model = || two().node("Relu", &["x"], &["y"]).output("y").proto();
+    let (mut domain, mut size) = (model(), model());
+    let mut nodes = domain.graph.take().expect("a graph");
+    nodes.node[0].domain = Some("d\u{1b}".into());
+    domain.graph = Some(nodes);
+    let mut values = size.graph.take().expect("a graph");
+    let of = values.input[0].r#type.as_mut().and_then(|of| of.tensor_type.as_mut()).expect("a tensor");
+    let dim = &mut of.shape.as_mut().expect("a shape").dim[0];
+    (dim.dim_value, dim.dim_param) = (None, Some("d\n\u{1b}".into()));
+    size.graph = Some(values);
+    for proto in [domain, size] {
+        let error = blocktensor_onnx::from_bytes(&proto.write_buf().expect("bytes"))
+            .expect_err("an error")
+            .to_string();
+        assert!(error.contains("a control character") && !error.contains(char::is_control), "{error:?}");
+    }
 }
 
 #[test]

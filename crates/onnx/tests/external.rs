@@ -206,10 +206,14 @@ fn data_outside_the_folder_is_refused() {
         let error = read(&folder, &[("location", location)]).expect_err("an error").to_string();
         let remedy = match location {
             "link.bin" => "replace the link by a copy of its target",
-            _ => "move the file",
+            _ => {
+                "write the file's place below that folder into the model as its `location`, and move the file there"
+            }
         };
         assert!(error.contains("`w`") && error.contains(remedy), "{location}: {error}");
     }
+    let error = read(&folder, &[("location", "a\u{1b}[31m")]).expect_err("an error").to_string();
+    assert!(error.contains("a control character") && !error.contains(char::is_control), "{error:?}");
     let error = model(&[("location", "w.bin")]).read().expect_err("an error").to_string();
     assert!(error.contains("from_path"), "{error}");
 }

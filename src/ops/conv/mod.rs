@@ -262,7 +262,7 @@ pub fn conv1d_fused<T: Operand>(
 ///
 /// # Errors
 /// `RankMismatch`, `ShapeMismatch`, `InvalidArgument`, `Overflow` for shapes and parameters; `KeyMismatch` and `LayoutMismatch`
-/// for operands that do not go together; `UnsupportedOp` for blocks of other than 8 or 16 channels, with the way out.
+/// for operands that do not go together; `UnsupportedOp` for f32 in blocks of other than 8 or 16 channels, with the way out.
 #[track_caller]
 pub fn conv2d<T: Operand>(x: &T, weights: &T, bias: Option<&StridedTensor>, params: &Conv2d) -> Result<T> {
     called(x, weights, bias, params, Fusion::default())

@@ -22,6 +22,9 @@ fn grid_sample(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>
         other => return Err(cx.unsupported(format!("mode = {other:?}"))),
     };
     let padding = node.str("padding_mode").unwrap_or("zeros");
+    if !["zeros", "border", "reflection"].contains(&padding) {
+        return Err(cx.unsupported(format!("padding_mode = {padding:?}")));
+    }
     let align = node.int("align_corners").unwrap_or(0) != 0;
     let params = [("mode", mode.into()), ("padding_mode", padding.into()), ("align_corners", align.into())];
     Ok(vec![cx.op("grid_sample", &[("x", x), ("grid", grid)], &params)?])

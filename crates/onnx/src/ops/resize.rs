@@ -198,7 +198,8 @@ fn resample(cx: &mut Expansion<'_>, x: &Value, plan: &[Axis], rule: &Rule) -> Re
     for a in &plan {
         if a.size == 0 || a.output == 0 || a.output > i32::MAX as usize {
             let got = format!("{} to {} along axis {}", a.size, a.output, a.axis);
-            return Err(cx.invalid("sizes", got, "an axis has elements, at most 2^31", "correct the sizes"));
+            let rule = "an axis has elements, at most 2^31";
+            return Err(cx.invalid("scales or sizes", got, rule, "correct those of this axis"));
         }
     }
     if let Some(y) = registered(cx, x, &plan, rule)? {
