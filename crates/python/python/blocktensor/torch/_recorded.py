@@ -10,7 +10,7 @@ from .._errors import InvalidArgument, UnsupportedOp
 from .._native import Tensor
 from .._operators import UnsupportedAttribute
 from ._answers import CONVERSIONS, Answers
-from ._handles import ACTIVE, TABLE_DTYPES, as_torch, as_view, check_alone, refused, shared
+from ._handles import ACTIVE, TABLE_DTYPES, as_torch, as_view, check_alone, overlap, refused, shared
 from ._index import indexed
 from ._told import error
 from ._weights import Weight
@@ -93,13 +93,19 @@ class RecordedTensor(Answers):
         return as_torch(self._read("tolist")).to(self.dtype).tolist()
 
     def numpy(self) -> Any:
-        return as_torch(self._read("numpy", self.requires_grad)).to(self.dtype).numpy()
+        made = as_torch(self._read("numpy", self.requires_grad)).to(self.dtype).numpy()
+        if self._is_read_as_copy():
+            # PyTorch's array is the value's memory. A write into a copy would be lost without a word.
+            made.flags.writeable = False
+        return made
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._read("__array__", self.requires_grad).__array__(*args, **kwargs)
+        read = self._read("__array__", self.requires_grad)
+        return (self.numpy() if read.dtype in TABLE_DTYPES else read).__array__(*args, **kwargs)
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self._read("__dlpack__", self.requires_grad).__dlpack__(**options)
+        read: Any = self._read("__dlpack__", self.requires_grad)
+        return (as_torch(read).to(self.dtype) if read.dtype in TABLE_DTYPES else read).__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         # Asked first: `__dlpack__` then says why a value is refused, or reorders one that is blocked.
@@ -112,6 +118,14 @@ class RecordedTensor(Answers):
         recording = ACTIVE.recording
         made: Tensor = recording.plain(name, recording.detached(self.data))
         return made
+
+    def _is_read_as_copy(self) -> bool:
+        """Whether its numbers in rows are no memory of its own, or of what it is a view of."""
+        alike = [x.data for r in self.family or () if isinstance(x := r(), RecordedTensor)]
+        if self.data.dtype in TABLE_DTYPES or any(isinstance(x, Weight) for x in (self.data, *alike)):
+            return True
+        own, *others = (ACTIVE.recording.detached(x) for x in (self.data, *alike))
+        return own.is_blocked or bool(others) and not overlap(own, max(others, key=lambda x: x.size))
 
     @property
     def layout(self) -> Any:
@@ -193,7 +207,8 @@ class RecordedTensor(Answers):
         if self.requires_grad or any(isinstance(x, Answers) for x in (value, *(index if isinstance(index, tuple) else (index,)))):
             raise _refused("setitem", "write it with `torch.where` or `torch.cat`")
         check_alone("setitem", self)
-        made = as_torch(ACTIVE.recording.plain("setitem", self.data)).clone()
+        # In PyTorch's dtype: any number but 0 is true in a mask.
+        made = as_torch(ACTIVE.recording.plain("setitem", self.data)).to(self.dtype, copy=True)
         made[index] = value
         self.hold(shared(made))
 
