@@ -1,12 +1,13 @@
 """What a value in the forward of a trained module says of itself, and what is read of it and written into it: as in PyTorch."""
 
+import blocktensor as bt
 import blocktensor.torch as btt
 import numpy as np
 import pytest
 import torch
 from models import One
 from torch import nn
-from training import KINDS, beside_pytorch
+from training import KINDS, beside_pytorch, close
 
 
 def _written(x):
@@ -93,3 +94,67 @@ def test_no_write_into_the_array_of_a_weight_is_lost(weights, layout):
         return
     with pytest.raises(ValueError, match="read-only"):
         net(x)
+
+
+#: Attributes that are simple facts of a tensor, and methods without arguments.
+FACTS = [name for name in dir(torch.Tensor) if name.startswith("is_") and not callable(getattr(torch.ones(1), name))]
+FACTS += "itemsize nbytes ndim shape dtype device layout name output_nr retains_grad grad".split()
+METHODS = "element_size get_device is_pinned is_signed is_complex is_floating_point numel nelement dim ndimension size".split()
+
+
+@pytest.mark.parametrize("values", [lambda x: x, lambda x: x.detach(), lambda x: x.detach() > 0, lambda x: x.detach().argmax(1)])
+@pytest.mark.parametrize("layout", ["blocked", "nhwc"])
+def test_facts_are_those_of_pytorch(values, layout):
+    told = []
+
+    def function(x):
+        made = values(x)
+        told.append({name: getattr(made, name) for name in FACTS} | {name: getattr(made, name)() for name in METHODS})
+        return x * getattr(made, "nbytes", 0) if hasattr(made, "real") else x
+
+    beside_pytorch(function, layout=layout)
+    assert told[0] == told[1]
+
+
+def test_facts_of_eager_tensors():
+    x = torch.randn(3, 5)
+    for y in (btt.EagerTensor(x), btt.EagerTensor(x.bfloat16())):
+        z = y.to_strided().torch()
+        assert {name: getattr(y, name) for name in FACTS} == {name: getattr(z, name) for name in FACTS}
+        assert y.real is y and y.element_size() == z.element_size() and y.get_device() == -1
+        assert torch.equal(y.H.torch(), z.H) and torch.equal(y.mH.torch(), z.mH)
+
+
+@pytest.mark.parametrize("function", [lambda x: x.real * 2, lambda x: x.mH + x.mT, lambda x: x.mean((2, 3)).H.T, lambda x: x[0, 0, 0, 0].H])
+def test_parts_of_complex_tensors(function):
+    beside_pytorch(function)
+
+
+@pytest.mark.parametrize(("name", "kind"), [("imag", bt.UnsupportedDType), ("H", bt.RankMismatch), ("_version", bt.UnsupportedOp), ("grad_fn", bt.UnsupportedOp)])
+def test_what_a_tensor_of_pytorch_has_is_not_absent(name, kind):
+    """`hasattr`, `getattr` with a default and a module's property would choose other code without a word."""
+    with pytest.raises(kind, match=name):
+        beside_pytorch(lambda x: x * 2 if hasattr(x, name) else x)
+    with pytest.raises(kind, match=name):
+        beside_pytorch(lambda x: x * 2 if getattr(x, name, None) is not None else x)
+    assert not hasattr(btt.EagerTensor(torch.ones(1)), "no_such_name")
+
+
+class Property(nn.Module):
+    def __init__(self, name):
+        super().__init__()
+        self.conv, self.name = nn.Conv2d(4, 6, 3), name
+
+    @property
+    def scale(self):
+        return getattr(self.conv.weight, self.name)
+
+    def forward(self, x):
+        return self.conv(x) * (self.scale or 1)
+
+
+def test_errors_of_properties_are_told():
+    model, x = Property("nbytes"), torch.randn(2, 4, 6, 6)
+    close(btt.train(model)(x), model(x), 1e-4, 1e-4)
+    with pytest.raises(bt.UnsupportedOp, match="attribute `_version` of a torch.Tensor"):
+        btt.train(Property("_version"))(x)

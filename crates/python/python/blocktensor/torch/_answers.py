@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from .._errors import InvalidArgument
+from .._errors import InvalidArgument, RankMismatch, UnsupportedDType
 from ._export import error
 from ._handles import DTYPES, Handle, as_torch, described
 
@@ -19,9 +19,11 @@ CONVERSIONS |= {"byte": torch.uint8, "char": torch.int8}
 class Answers(Handle):
     """The questions to a `torch.Tensor` that make no tensor. A blocked tensor has no answer to some: `OpaqueLayoutError`."""
 
-    requires_grad = is_cuda = is_sparse = is_nested = is_quantized = is_mkldnn = is_meta = False
+    requires_grad = retains_grad = is_sparse = is_sparse_csr = is_nested = is_quantized = False
+    is_cuda = is_ipu = is_maia = is_meta = is_mkldnn = is_mps = is_mtia = is_vulkan = is_xla = is_xpu = False
     is_leaf = is_cpu = True
-    grad = grad_fn = None
+    grad = grad_fn = name = None
+    output_nr = 0
 
     @property
     def ndim(self) -> int:
@@ -40,6 +42,52 @@ class Answers(Handle):
     def layout(self) -> Any:
         self.data.strides  # a blocked tensor has none, which is an error
         return torch.strided
+
+    @property
+    def itemsize(self) -> int:
+        return int(self.dtype.itemsize)
+
+    @property
+    def nbytes(self) -> int:
+        return self.numel() * self.itemsize
+
+    @property
+    def real(self) -> Any:
+        return self
+
+    @property
+    def imag(self) -> Any:
+        text = f"op `imag` of PyTorch: got {described(self)}, but only complex tensors have an imaginary part"
+        raise error(UnsupportedDType, text, "write `torch.zeros_like(x)`", op="imag")
+
+    @property
+    def T(self) -> Any:
+        return self if self.ndim < 2 else self.permute(*reversed(range(self.ndim)))
+
+    @property
+    def mT(self) -> Any:
+        return self.transpose(-2, -1)
+
+    @property
+    def H(self) -> Any:
+        """Of a matrix, as PyTorch has it."""
+        if self.ndim not in (0, 2):
+            text = f"op `H` of PyTorch: got {described(self)}, but it is of matrices (2 axes)"
+            raise error(RankMismatch, text, "write `x.mH` for a batch of matrices", op="H")
+        return self.T
+
+    @property
+    def mH(self) -> Any:
+        return self.mT
+
+    def element_size(self) -> int:
+        return self.itemsize
+
+    def get_device(self) -> int:
+        return -1
+
+    def is_pinned(self, device: Any = None) -> bool:
+        return False
 
     def dim(self) -> int:
         return self.data.ndim

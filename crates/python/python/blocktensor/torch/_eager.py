@@ -12,7 +12,6 @@ from .. import _native
 from .._compare import as_real
 from .._errors import Error, InvalidArgument, KeyMismatch, OpaqueLayoutError, UnsupportedOp
 from .._native import Tensor
-from .._operators import UnsupportedAttribute
 from ._answers import CONVERSIONS, FLOATS, Answers
 from ._calls import call
 from ._export import error
@@ -107,14 +106,6 @@ class EagerTensor(Answers):
     def to_strided(self, format: str = "contiguous") -> "EagerTensor":
         """Reorders to a strided tensor."""
         return EagerTensor(self.data.to_strided(format))
-
-    @property
-    def T(self) -> "EagerTensor":
-        return self if self.ndim < 2 else self.permute(*reversed(range(self.ndim)))  # type: ignore[no-any-return]
-
-    @property
-    def mT(self) -> "EagerTensor":
-        return self.transpose(-2, -1)  # type: ignore[no-any-return]
 
     def __reduce__(self) -> Any:
         return EagerTensor, (self.data,)
@@ -262,7 +253,8 @@ class EagerTensor(Answers):
         if callable(found):
             return lambda *args, **kwargs: _run(found, (self, *args), kwargs)
         remedy = "ask `x.to_strided().torch()` for it"
-        raise error(UnsupportedAttribute, f"attribute `{name}` of a torch.Tensor: an eager tensor has none", remedy, op=name)
+        # As of values in a trained forward: no AttributeError, which `hasattr` and properties of modules hide.
+        raise error(UnsupportedOp, f"attribute `{name}` of a torch.Tensor: an eager tensor has none", remedy, op=name)
 
     # Operators.
 

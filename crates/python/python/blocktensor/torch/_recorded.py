@@ -8,7 +8,6 @@ import torch
 from .. import _native
 from .._errors import InvalidArgument, UnsupportedOp
 from .._native import Tensor
-from .._operators import UnsupportedAttribute
 from ._answers import CONVERSIONS, Answers
 from ._handles import ACTIVE, TABLE_DTYPES, as_torch, as_view, check_alone, overlap, refused, shared
 from ._index import indexed
@@ -153,14 +152,6 @@ class RecordedTensor(Answers):
     def grad_fn(self) -> Any:  # type: ignore[override]
         return self.__getattr__("grad_fn")
 
-    @property
-    def T(self) -> Any:
-        return self if self.ndim < 2 else self.permute(*reversed(range(self.ndim)))
-
-    @property
-    def mT(self) -> Any:
-        return self.transpose(-2, -1)
-
     def to(self, *args: Any, **kwargs: Any) -> Any:
         """Masks become f32. Other dtypes and devices are an `UnsupportedOp`."""
         given = [*args, kwargs.get("dtype"), kwargs.get("device")]
@@ -228,7 +219,8 @@ class RecordedTensor(Answers):
         if callable(found):
             return lambda *args, **kwargs: call(found, (self, *args), kwargs)
         text = f"attribute `{name}` of a torch.Tensor: a value of a trained module has none"
-        raise error(UnsupportedAttribute, text, _INSTEAD.get(name, "compute it outside of the module"), op=name)
+        # No AttributeError: `hasattr` would say that a tensor has none, and `nn.Module` would hide the error of a property.
+        raise error(UnsupportedOp, text, _INSTEAD.get(name, "compute it outside of the module"), op=name)
 
     def __rmul__(self, other: Any) -> Any:
         return call(torch.Tensor.mul, (self, other), {})
