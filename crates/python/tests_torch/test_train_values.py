@@ -7,6 +7,7 @@ import pytest
 import torch
 from models import One
 from torch import nn
+from torch.nn import functional as F
 from training import KINDS, beside_pytorch, close
 
 
@@ -158,3 +159,46 @@ def test_errors_of_properties_are_told():
     close(btt.train(model)(x), model(x), 1e-4, 1e-4)
     with pytest.raises(bt.UnsupportedOp, match="attribute `_version` of a torch.Tensor"):
         btt.train(Property("_version"))(x)
+
+
+@pytest.mark.parametrize("use", [lambda x, i: (x, i), lambda x, i: {"a": [i]}, lambda x, i: x * (i == 0), lambda x, i: x * (i + 1), lambda x, i: x * i[0]])
+@pytest.mark.parametrize("layout", ["blocked", "nhwc"])
+def test_the_indices_of_a_pool_are_refused_where_they_are_used(use, layout):
+    net = btt.train(One(lambda s, x: use(*F.max_pool2d(s.conv(x), 2, return_indices=True)), conv=nn.Conv2d(4, 6, 3)).train(), layout=layout)
+    with pytest.raises(bt.UnsupportedOp, match="no op of blocktensor computes this result") as e:
+        net(torch.randn(2, 4, 6, 6))
+    assert "Absent" not in str(e.value) and "compute it outside of the trained module" in str(e.value)
+
+
+def _emptied(x):
+    mask = x.detach() > 0
+    other = ~mask
+    return x * mask.zero_() + 2 * x * other.fill_(True)
+
+
+FILLS = {
+    "zero_": lambda x: x.zero_() + 1,
+    "zero_ of a copy": lambda x: x.detach().clone().zero_() + x,
+    "fill_": lambda x: x.fill_(2) + 1,
+    "fill_ of NaN": lambda x: (x + float("nan")).fill_(2) * 3,
+    "fill_ beside": lambda x: (x * 1).fill_(2) * x,
+    "torch.fill": lambda x: torch.fill(x, torch.tensor(3.0)) * x,
+    "of a mask": _emptied,
+}
+
+
+@pytest.mark.parametrize("layout", ["blocked", "nhwc"])
+@pytest.mark.parametrize("function", FILLS.values(), ids=FILLS)
+def test_filled_values_have_a_gradient_of_zeros(function, layout):
+    beside_pytorch(function, layout=layout)
+
+
+def test_a_blocked_eager_tensor_is_zeroed():
+    x = btt.EagerTensor(torch.randn(2, 4, 6, 6)).to_blocked()
+    assert x.zero_() is x and x.data.is_blocked and not x.to_strided().torch().any()
+
+
+def test_numbers_in_a_list_are_items():
+    with pytest.raises(bt.InvalidArgument, match=r"`torch.tensor\(\[x.item\(\), 2.0\]\)`"):
+        beside_pytorch(lambda x: x * torch.tensor([x.detach().mean(), 2.0])[0])
+    beside_pytorch(lambda x: x * torch.tensor([x.mean().item(), 2.0])[0])

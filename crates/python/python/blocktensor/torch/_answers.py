@@ -172,5 +172,7 @@ class Answers(Handle):
 
     def __len__(self) -> int:
         if not self.ndim:
-            raise error(InvalidArgument, "op `len`: got a tensor without axes", "call `.numel()`", op="len")
+            # `torch.tensor` asks it of what is in a list, where it knows tensors of PyTorch alone.
+            remedy = "call `.numel()`, or write `x.item()` for it in a list of numbers (`torch.tensor([x.item(), 2.0])`)"
+            raise error(InvalidArgument, "op `len`: got a tensor without axes", remedy, op="len")
         return self.data.shape[0]

@@ -116,6 +116,19 @@ class Absent:
     def __repr__(self) -> str:
         return f"<a result of {self._name} that no op computes>"
 
+    __hash__ = object.__hash__
+
+
+def _used(self: Absent, *_: Any) -> Any:
+    raise self.told()
+
+
+#: What Python and numpy ask of an operand: without these a comparison is false, and the others name this class.
+_USES = "eq ne lt le gt ge getitem setitem len iter contains bool int float index array neg abs invert".split()
+_TWO = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split()
+for _name in (*_USES, *_TWO, *(f"r{name}" for name in _TWO), *(f"i{name}" for name in _TWO)):
+    setattr(Absent, f"__{_name}__", _used)
+
 
 #: What the table calls the dtypes of masks and indices.
 TABLE_DTYPES = {"u8": "bool", "s32": "int64"}
