@@ -1,5 +1,7 @@
 """What a value in the forward of a trained module says of itself, and what is read of it and written into it: as in PyTorch."""
 
+import copy
+
 import blocktensor as bt
 import blocktensor.torch as btt
 import numpy as np
@@ -202,3 +204,53 @@ def test_numbers_in_a_list_are_items():
     with pytest.raises(bt.InvalidArgument, match=r"`torch.tensor\(\[x.item\(\), 2.0\]\)`"):
         beside_pytorch(lambda x: x * torch.tensor([x.detach().mean(), 2.0])[0])
     beside_pytorch(lambda x: x * torch.tensor([x.mean().item(), 2.0])[0])
+
+
+def _branches(x):
+    return x * 2 if x.data.dtype == torch.float32 and x.data.size(1) == 6 and not x.data.requires_grad else x
+
+
+DATA = {
+    "dtype": _branches,
+    "cat": lambda x: torch.cat([x, x.data]),
+    "to": lambda x: x * (x > 0).to(x.data.dtype),
+    "operators": lambda x: x * x.data + 1 - x.data.abs(),
+    "a part": lambda x: x * x.data[:, :1],
+    "numpy": lambda x: x * float(x.data.numpy().mean()),
+    "a mask": lambda x: x * (x.detach() > 0).data,
+    "grad": lambda x: x if x.data.grad is None and x.data.is_leaf else x * 2,
+    "result_type": lambda x: x * 2 if torch.result_type(x, 1) == torch.float32 else x,
+    "result_type of a mask": lambda x: x * 2 if torch.result_type(x > 0, 1) == torch.int64 else x,
+    "result_type of tensors": lambda x: x * 2 if torch.result_type(torch.ones(3), other=x) == torch.float32 else x,
+}
+
+
+@pytest.mark.parametrize("layout", ["blocked", "nhwc"])
+@pytest.mark.parametrize("function", DATA.values(), ids=DATA)
+def test_data_is_a_tensor_without_a_gradient(function, layout):
+    beside_pytorch(function, layout=layout)
+
+
+@pytest.mark.parametrize(("weights", "layout"), KINDS)
+def test_data_of_a_weight(weights, layout):
+    for function in (lambda s, x: s.conv(x).to(s.conv.weight.data.dtype) * s.conv.weight.data.size(1), lambda s, x: s.conv(x) + s.conv.bias.data[0]):
+        model, x = One(function, conv=nn.Conv2d(4, 6, 3)).train(), torch.randn(2, 4, 6, 6)
+        close(btt.train(copy.deepcopy(model), weights=weights, layout=layout)(x), model(x), 1e-4, 1e-5)
+
+
+def _sets(x):
+    x.data[0] = 0
+    return x
+
+
+@pytest.mark.parametrize("function", [_sets, lambda x: x.data.mul_(2) + x, lambda x: x.data.relu_(), lambda x: F.relu(x.data, inplace=True)])
+@pytest.mark.parametrize("layout", ["blocked", "nhwc"])
+def test_writes_through_data_are_refused(function, layout):
+    with pytest.raises(bt.UnsupportedOp, match="through `x.data`.*write it as a function"):
+        beside_pytorch(function, layout=layout)
+
+
+def test_the_result_type_of_eager_tensors():
+    x = btt.EagerTensor(torch.ones(3))
+    assert torch.result_type(x, 1) == torch.result_type(torch.ones(3), x) == torch.float32
+    assert torch.result_type(btt.EagerTensor(torch.ones(3).bfloat16()), 1.0) == torch.bfloat16

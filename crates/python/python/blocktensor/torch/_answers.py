@@ -27,12 +27,12 @@ class Answers(Handle):
 
     @property
     def ndim(self) -> int:
-        return self.data.ndim
+        return self.held.ndim
 
     @property
     def dtype(self) -> Any:
         """PyTorch's dtype. A mask is `torch.uint8`."""
-        return DTYPES[self.data.dtype]
+        return DTYPES[self.held.dtype]
 
     @property
     def device(self) -> Any:
@@ -40,7 +40,7 @@ class Answers(Handle):
 
     @property
     def layout(self) -> Any:
-        self.data.strides  # a blocked tensor has none, which is an error
+        self.held.strides  # a blocked tensor has none, which is an error
         return torch.strided
 
     @property
@@ -90,7 +90,7 @@ class Answers(Handle):
         return False
 
     def dim(self) -> int:
-        return self.data.ndim
+        return self.held.ndim
 
     ndimension = dim
 
@@ -98,44 +98,44 @@ class Answers(Handle):
         return self.shape if dim is None else self.shape[dim]
 
     def numel(self) -> int:
-        return self.data.size
+        return self.held.size
 
     nelement = numel
 
     def is_floating_point(self) -> bool:
-        return self.data.dtype in FLOATS
+        return self.held.dtype in FLOATS
 
     def is_complex(self) -> bool:
         return False
 
     def stride(self, dim: int | None = None) -> Any:
-        return self.data.strides if dim is None else self.data.strides[dim]
+        return self.held.strides if dim is None else self.held.strides[dim]
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
         memory_format = memory_format or torch.contiguous_format
-        like = torch.empty_strided(self.shape, self.data.strides, device="meta")
+        like = torch.empty_strided(self.shape, self.held.strides, device="meta")
         return bool(like.is_contiguous(memory_format=memory_format))
 
     def data_ptr(self) -> int:
-        return self.data.data_ptr()
+        return self.held.data_ptr()
 
     def numpy(self) -> Any:
-        return self.data.numpy()
+        return self.held.numpy()
 
     def item(self) -> Any:
-        return self.data.item()
+        return self.held.item()
 
     def tolist(self) -> Any:
-        return as_torch(self.data).tolist()
+        return as_torch(self.held).tolist()
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.data.__array__(*args, **kwargs)
+        return self.held.__array__(*args, **kwargs)
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self.data.__dlpack__(**options)
+        return self.held.__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return self.data.__dlpack_device__()
+        return self.held.__dlpack_device__()
 
     def type(self, dtype: Any = None, non_blocking: bool = False, **_: Any) -> Any:
         """The name of PyTorch's class for the dtype, or a conversion to one, which may be given by that name."""
@@ -147,7 +147,7 @@ class Answers(Handle):
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        return f"Eager{self.data!r}"
+        return f"Eager{self.held!r}"
 
     def __format__(self, spec: str) -> str:
         """That of its number, for a tensor without axes; as PyTorch has it."""
@@ -175,4 +175,4 @@ class Answers(Handle):
             # `torch.tensor` asks it of what is in a list, where it knows tensors of PyTorch alone.
             remedy = "call `.numel()`, or write `x.item()` for it in a list of numbers (`torch.tensor([x.item(), 2.0])`)"
             raise error(InvalidArgument, "op `len`: got a tensor without axes", remedy, op="len")
-        return self.data.shape[0]
+        return self.held.shape[0]

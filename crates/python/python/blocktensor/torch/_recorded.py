@@ -46,12 +46,19 @@ class RecordedTensor(Answers):
 
     def __setattr__(self, name: str, value: Any) -> None:
         # In PyTorch the gradient would stay that of the old elements.
-        if name == "data" and vars(self).get("data", value) is not value:
+        if name == "data":
             raise error(UnsupportedOp, "op `data` of PyTorch: a forward writes into no value and no parameter through `x.data`", WRITES, op="data")
         super().__setattr__(name, value)
 
     def hold(self, data: Any) -> None:
-        vars(self)["data"] = data
+        self.held = data
+
+    @property
+    def data(self) -> "RecordedTensor":
+        """Without its gradient, as `x.detach()`. PyTorch writes through it beside the graph, which a tape does not see."""
+        made: RecordedTensor = call(torch.Tensor.detach, (self,), {})
+        made.owner, made.way = "a value or a parameter of the forward through `x.data`", WRITES
+        return made
 
     # Copies. Those of PyTorch get no gradient, and their original gets none through them.
 
@@ -65,14 +72,14 @@ class RecordedTensor(Answers):
     def _unrecorded(self, name: str) -> Tensor:
         if self.requires_grad:
             raise _refused(name, "write `x.clone()`, which has a gradient, or copy `x.detach()`, which has none")
-        return self.data
+        return self.held
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise _refused("pickle", "pickle `x.detach().numpy()`")
 
     @property
     def requires_grad(self) -> bool:  # type: ignore[override]
-        return isinstance(self.data, (_native.Var, Weight))
+        return isinstance(self.held, (_native.Var, Weight))
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
@@ -81,11 +88,11 @@ class RecordedTensor(Answers):
     @property
     def dtype(self) -> Any:
         """PyTorch's: a mask is `torch.bool`, and indices are `torch.int64`."""
-        name = TABLE_DTYPES.get(self.data.dtype)
+        name = TABLE_DTYPES.get(self.held.dtype)
         return super().dtype if name is None else getattr(torch, name)
 
     def item(self) -> Any:
-        number = self.data.item()
+        number = self.held.item()
         return bool(number) if self.dtype == torch.bool else number
 
     def tolist(self) -> Any:
@@ -115,15 +122,15 @@ class RecordedTensor(Answers):
         if is_lost:
             raise _refused(name, "write it in PyTorch's functions, or call it on `x.detach()`, of which no gradient is wanted")
         recording = ACTIVE.recording
-        made: Tensor = recording.plain(name, recording.detached(self.data))
+        made: Tensor = recording.plain(name, recording.detached(self.held))
         return made
 
     def _is_read_as_copy(self) -> bool:
         """Whether its numbers in rows are no memory of its own, or of what it is a view of."""
-        alike = [x.data for r in self.family or () if isinstance(x := r(), RecordedTensor)]
-        if self.data.dtype in TABLE_DTYPES or any(isinstance(x, Weight) for x in (self.data, *alike)):
+        alike = [x.held for r in self.family or () if isinstance(x := r(), RecordedTensor)]
+        if self.held.dtype in TABLE_DTYPES or any(isinstance(x, Weight) for x in (self.held, *alike)):
             return True
-        own, *others = (ACTIVE.recording.detached(x) for x in (self.data, *alike))
+        own, *others = (ACTIVE.recording.detached(x) for x in (self.held, *alike))
         return own.is_blocked or bool(others) and not overlap(own, max(others, key=lambda x: x.size))
 
     @property
@@ -132,7 +139,7 @@ class RecordedTensor(Answers):
         return torch.strided
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        is_view = isinstance(self.data, Tensor) and self.data.layout.startswith("strides")
+        is_view = isinstance(self.held, Tensor) and self.held.layout.startswith("strides")
         return memory_format in (None, torch.contiguous_format) and not is_view
 
     def requires_grad_(self, requires_grad: bool = True) -> "RecordedTensor":
@@ -146,7 +153,7 @@ class RecordedTensor(Answers):
 
     @property
     def grad(self) -> Any:  # type: ignore[override]
-        return self.__getattr__("grad") if self.owner else None
+        return self.__getattr__("grad") if self.owner and not self.way else None
 
     @property
     def grad_fn(self) -> Any:  # type: ignore[override]
@@ -190,7 +197,7 @@ class RecordedTensor(Answers):
 
     def getitem(self, index: Any) -> "RecordedTensor":
         """The part that an index names, as a view."""
-        strided = RecordedTensor(ACTIVE.recording.plain("getitem", self.data))
+        strided = RecordedTensor(ACTIVE.recording.plain("getitem", self.held))
         return as_view(RecordedTensor(indexed(strided, index)), self)  # type: ignore[return-value]
 
     def setitem(self, index: Any, value: Any) -> None:
@@ -199,7 +206,7 @@ class RecordedTensor(Answers):
             raise _refused("setitem", "write it with `torch.where` or `torch.cat`")
         check_alone("setitem", self)
         # In PyTorch's dtype: any number but 0 is true in a mask.
-        made = as_torch(ACTIVE.recording.plain("setitem", self.data)).to(self.dtype, copy=True)
+        made = as_torch(ACTIVE.recording.plain("setitem", self.held)).to(self.dtype, copy=True)
         made[index] = value
         self.hold(shared(made))
 
@@ -246,7 +253,7 @@ class RecordedTensor(Answers):
         return call(func, args, kwargs or {})
 
     def __repr__(self) -> str:
-        data = self.data
+        data = self.held
         told = f"{list(data.shape)} {data.dtype} {data.layout}" if isinstance(data, Tensor) else repr(data)
         return f"RecordedTensor({told})"
 

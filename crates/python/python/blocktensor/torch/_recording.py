@@ -1,6 +1,5 @@
 """One forward of a module that is trained: its calls run as ops, on a tape where a gradient is wanted."""
 
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -39,9 +38,6 @@ _ONLY_STRIDED = (UnsupportedOp, KeyMismatch, LayoutMismatch, OpaqueLayoutError, 
 
 _FORMATS = {3: "channels_last_1d", 4: "channels_last", 5: "channels_last_3d"}
 _FLOATS = ("f32", "bf16", "f16")
-
-#: How errors of Python and PyTorch name what `x.data` is in a forward.
-_OF_DATA = re.compile(rf"(not |')({'|'.join((Weight.__name__, *(re.escape(f'{kind.__module__}.{kind.__name__}') for kind in (Tensor, Var))))})\b")
 
 #: Integers of few bits: u8 is a mask in a forward.
 _WRAP = {torch.uint8, torch.int8, torch.int16}
@@ -102,16 +98,12 @@ class Recording:
     def _check_taken(self, e: Exception) -> None:
         """Raises the error for code that took a value of the forward for a tensor of PyTorch, which its own error names."""
         text = f"op `train`: PyTorch took a value of the forward for a tensor of its own: {first_line(str(e))}"
-        if RecordedTensor.__name__ in str(e):
-            # Such as `buffer.data = y`, and functions in C++.
-            remedy = "write it in calls of PyTorch's functions, or return the value from `forward`"
-            if isinstance(e, (RuntimeError, ValueError)):
-                remedy = "write plain Python in place of what was scripted (`torch.jit.script`) or transforms (`torch.vmap`)"
-        elif _OF_DATA.search(str(e)):
-            text = f"op `train`: `x.data` of a value of the forward is no tensor of PyTorch: {first_line(str(e))}"
-            remedy = "write `x.detach()` in place of `x.data`"
-        else:
+        if RecordedTensor.__name__ not in str(e):
             return
+        # Such as `buffer.data = y`, and functions in C++.
+        remedy = "write it in calls of PyTorch's functions, or return the value from `forward`"
+        if isinstance(e, (RuntimeError, ValueError)):
+            remedy = "write plain Python in place of what was scripted (`torch.jit.script`) or transforms (`torch.vmap`)"
         raise error(UnsupportedOp, text, remedy, op="train") from e
 
     # Calls of PyTorch.
@@ -201,7 +193,7 @@ class Recording:
     def value(self, x: Any) -> Value:
         """An operand of a call as the table takes it."""
         if isinstance(x, Handle):
-            return value_of(x.data)
+            return value_of(x.held)
         if isinstance(x, torch.Tensor):
             if x.requires_grad and self.records:
                 text = "an operand that requires a gradient, and is no parameter of the module and none of its inputs"
@@ -212,7 +204,6 @@ class Recording:
                 raise error(UnsupportedOp, text, "pass `x.float()`, or `x.bool()` of a mask", op="train")
             self.shared.append(x)
             return value_of(shared(x))
-        # `x.data` of PyTorch has no gradient.
         return value_of(self.detached(x))
 
     def detached(self, x: Any) -> Any:
