@@ -254,3 +254,26 @@ def test_the_result_type_of_eager_tensors():
     x = btt.EagerTensor(torch.ones(3))
     assert torch.result_type(x, 1) == torch.result_type(torch.ones(3), x) == torch.float32
     assert torch.result_type(btt.EagerTensor(torch.ones(3).bfloat16()), 1.0) == torch.bfloat16
+
+
+def test_values_that_are_kept_are_read():
+    kept = []
+
+    def function(s, x):
+        y = s.conv(x)
+        kept[:] = [y, y.detach() > 0, s.conv.weight, y.detach().argmax(1)]
+        return y
+
+    model, x = One(function, conv=nn.Conv2d(4, 6, 3)).train(), torch.randn(2, 4, 6, 6)
+    for layout in ("blocked", "nhwc"):
+        btt.train(copy.deepcopy(model), layout=layout)(x)
+        here = kept.copy()
+        model(x)
+        for one, wanted in zip(here, kept, strict=True):
+            for read in (one.detach, lambda one=one: one.data):
+                close(torch.tensor(read().numpy()), wanted.detach())
+                close(torch.tensor(np.asarray(read())), wanted.detach())
+                assert read().shape == wanted.shape and read().dtype == wanted.dtype
+        assert here[1].tolist() == kept[1].tolist()
+        with pytest.raises(bt.InvalidArgument, match="a forward that has ended"):
+            here[0].data + 1

@@ -62,11 +62,13 @@ class Answers(Handle):
 
     @property
     def T(self) -> Any:
-        return self if self.ndim < 2 else self.permute(*reversed(range(self.ndim)))
+        x: Any = self
+        return x if self.ndim < 2 else x.permute(*reversed(range(self.ndim)))
 
     @property
     def mT(self) -> Any:
-        return self.transpose(-2, -1)
+        x: Any = self
+        return x.transpose(-2, -1)
 
     @property
     def H(self) -> Any:

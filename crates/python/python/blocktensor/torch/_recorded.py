@@ -12,7 +12,7 @@ from ._answers import CONVERSIONS, Answers
 from ._handles import ACTIVE, TABLE_DTYPES, as_torch, as_view, check_alone, overlap, refused, shared
 from ._index import indexed
 from ._told import error
-from ._weights import Weight
+from ._weights import Weight, detached
 
 
 def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -56,9 +56,16 @@ class RecordedTensor(Answers):
     @property
     def data(self) -> "RecordedTensor":
         """Without its gradient, as `x.detach()`. PyTorch writes through it beside the graph, which a tape does not see."""
-        made: RecordedTensor = call(torch.Tensor.detach, (self,), {})
+        made = self.detach()
         made.owner, made.way = "a value or a parameter of the forward through `x.data`", WRITES
         return made
+
+    def detach(self) -> "RecordedTensor":
+        if ACTIVE.recording is None:
+            # Kept for later: it can be read.
+            held = self.held.read() if isinstance(self.held, Weight) else self.held
+            return RecordedTensor(detached(held))
+        return call(torch.Tensor.detach, (self,), {})  # type: ignore[no-any-return]
 
     # Copies. Those of PyTorch get no gradient, and their original gets none through them.
 
@@ -121,8 +128,8 @@ class RecordedTensor(Answers):
         """The numbers in rows. What would get no gradient is refused, as PyTorch refuses it."""
         if is_lost:
             raise _refused(name, "write it in PyTorch's functions, or call it on `x.detach()`, of which no gradient is wanted")
-        recording = ACTIVE.recording
-        made: Tensor = recording.plain(name, recording.detached(self.held))
+        data, recording = detached(self.held), ACTIVE.recording
+        made: Tensor = (data.to_strided() if data.is_blocked else data) if recording is None else recording.plain(name, data)
         return made
 
     def _is_read_as_copy(self) -> bool:
@@ -130,7 +137,7 @@ class RecordedTensor(Answers):
         alike = [x.held for r in self.family or () if isinstance(x := r(), RecordedTensor)]
         if self.held.dtype in TABLE_DTYPES or any(isinstance(x, Weight) for x in (self.held, *alike)):
             return True
-        own, *others = (ACTIVE.recording.detached(x) for x in (self.held, *alike))
+        own, *others = (detached(x) for x in (self.held, *alike))
         return own.is_blocked or bool(others) and not overlap(own, max(others, key=lambda x: x.size))
 
     @property

@@ -28,7 +28,7 @@ from ._parts import check_not_inside
 from ._recorded import RecordedTensor
 from ._told import error, first_line
 from ._values import Value, is_per_channel
-from ._weights import Packing, Weight, block_of
+from ._weights import Packing, Weight, block_of, detached
 
 #: The arguments of each op, in order.
 _ARGUMENTS = {schema["name"]: [a["name"] for a in schema["args"]] for schema in _native.schemas()}
@@ -208,8 +208,7 @@ class Recording:
 
     def detached(self, x: Any) -> Any:
         """The tensor alone."""
-        x = x.plain() if isinstance(x, Weight) else x
-        return x.tensor if isinstance(x, Var) else x
+        return detached(x)
 
     def write(self, place: torch.Tensor, new: Any) -> None:
         """Writes into a buffer of the module."""

@@ -41,11 +41,11 @@ def slice_scatter(b: Builder, x: Value, src: Value, dim: int = 0, start: Any = N
 def fill(b: Builder, x: Value, value: Any) -> Value:
     value = filler(x, value)
     if isinstance(x.tensor, Tensor) and x.dtype != "f32":
-        if x.tensor.is_blocked and x.dtype == "bool" and not isinstance(value, Value):
+        if x.tensor.is_blocked:
+            if x.dtype != "bool":
+                raise Unsupported(f"a blocked tensor of {x.tensor.dtype}; call it on `x.to_strided()`")
             made = value_of(zeros(x.shape, layout=x.tensor.layout))
             return b.op("eq_scalar" if value else "ne_scalar", x=made, other=0.0)
-        if x.tensor.is_blocked:
-            raise Unsupported(f"a blocked tensor of {x.tensor.dtype}; call it on `x.to_strided()`")
         return value_of(shared(torch.full(x.shape, value, dtype=DTYPES[x.tensor.dtype])))
     value = value if isinstance(value, Value) else filled(value)
     # Both choices are the value; the tensor says which sizes the result has.
@@ -54,7 +54,8 @@ def fill(b: Builder, x: Value, value: Any) -> Value:
 
 @aten("zero")
 def zero(b: Builder, x: Value) -> Value:
-    return fill(b, x, 0)
+    made: Value = fill(b, x, 0)
+    return made
 
 
 @aten("copy")

@@ -138,7 +138,7 @@ class PackedConvolution(torch.nn.Module):
             # Other dtypes cannot be packed, which is an error there.
             return
         op = f"{'conv_transpose' if isinstance(conv, TRANSPOSED) else 'conv'}{conv.weight.ndim - 2}d"
-        rule = f"the kernel for key `{x.data.key}` takes {x.held.dtype} beside `x` of {x.held.dtype}"
+        rule = f"the kernel for key `{x.held.key}` takes {x.held.dtype} beside `x` of {x.held.dtype}"
         text = f"op `{op}`: argument `weights`: got {described(shared(conv.weight))}, but {rule}"
         of_x, of_weights = ("bfloat16", "float") if x.dtype == torch.bfloat16 else ("float", "bfloat16")
         # No kernel takes other weights, whatever the source.
