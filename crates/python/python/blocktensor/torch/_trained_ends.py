@@ -62,7 +62,10 @@ def told_inputs(given: tuple[Any, ...]) -> Iterator[None]:
 
 
 def check_result(x: Any) -> None:
-    """Refuses a result that no op computes, and an object that holds values of the forward: it would return them without their gradients, and they end with the forward."""
+    """Refuses a result that no op computes, and an object that holds values of the forward.
+
+    It would return them without their gradients, and they end with the forward.
+    """
     if isinstance(x, Absent):
         raise x.told()
     if isinstance(x, (RecordedTensor, torch.Tensor, int, float, str, bytes, type(None))) or not _holds_value(x):
