@@ -80,12 +80,15 @@ def test_integers_are_filled():
     equal(plain(eager(torch.tensor([1, 2])).fill_(3)), torch.tensor([3, 3], dtype=torch.int32))
     with pytest.raises(bt.UnsupportedOp, match="a tensor of integers"):
         eager(torch.tensor([1, 2])).fill_(2**40)
-    with pytest.raises(bt.UnsupportedOp, match=r"blocked tensor of u8; call it on `x.to_strided\(\)`"):
-        (eager(X).to_blocked() > 0).fill_(True)
 
 
 def test_blocked_masks_are_filled_with_zeros_and_ones():
     mask = eager(X).to_blocked() > 0
+    for number in (True, False, 1, 0):
+        made = mask.clone().fill_(number)
+        assert made.data.is_blocked and made.data.dtype == "u8"
+        equal(plain(made.to_strided()).bool(), torch.full_like(X, number, dtype=torch.bool))
+    equal(plain(mask.clone().zero_().to_strided()).bool(), torch.zeros_like(X, dtype=torch.bool))
     for call in (lambda n: torch.full_like(mask, n), lambda n: mask.new_full((2,), n)):
         assert call(1).data.dtype == "u8"
         with pytest.raises(bt.UnsupportedOp, match="pass True or False"):

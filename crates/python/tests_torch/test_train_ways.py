@@ -145,12 +145,10 @@ def test_values_are_not_pickled():
 def test_writes_through_data():
     for function in (lambda y, s: s.conv.weight.data.mul_(2), lambda y, s: s.conv.bias.data.zero_(), lambda y, s: y.data.clamp_(0)):
         text = refused(function)
-        assert "in the forward of a trained module" in text and "between steps" in text
-    assert "write `x.detach().abs` in place of `x.data.abs`" in refused(lambda y, s: y + s.conv.bias.data.abs())
-    works(lambda y, s: y + s.conv.bias.detach().abs(), lambda y, s: y + s.conv.bias.data.abs())
+        assert "a value or a parameter of the forward through `x.data`" in text and "between steps" in text
+    works(lambda y, s: y + s.conv.bias.data.abs())
     for function in (torch.relu, lambda x: x + 1):
-        text = refused(lambda y, s, function=function: y + function(s.conv.weight.data).mean())
-        assert "`x.data` of a value" in text or "tensors have no operators" in text
+        works(lambda y, s, function=function: y + function(s.conv.weight.data).mean())
 
     def assigns(y, s):
         s.conv.weight.data = torch.zeros(8, 8, 3, 3)
@@ -167,7 +165,9 @@ def test_attributes_that_values_have_not():
         assert f"attribute `{name}` of a torch.Tensor" in refused(lambda y, s, name=name: getattr(y, name))
         with pytest.raises(bt.UnsupportedOp, match=f"attribute `{name}` of a torch.Tensor: an eager tensor has none"):
             getattr(btt.EagerTensor(X), name)
-        assert not hasattr(btt.EagerTensor(X), name)
+        # PyTorch's tensors have it: `hasattr` must not say that a tensor has none.
+        with pytest.raises(bt.UnsupportedOp):
+            hasattr(btt.EagerTensor(X), name)
 
 
 def test_code_in_other_languages():

@@ -80,3 +80,25 @@ def beside(model, data, rate=0.01):
 
 def close(got, wanted, rtol=1e-4, atol=1e-6):
     torch.testing.assert_close(got, wanted, rtol=rtol, atol=atol)
+
+
+class _One(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.conv, self.function = nn.Conv2d(4, 6, 3, padding=1), function
+
+    def forward(self, x):
+        return self.function(self.conv(x))
+
+
+def beside_pytorch(function, weights="torch", layout="blocked"):
+    """A function of what a convolution makes: the result and its gradient, here and in PyTorch."""
+    model, x = made(lambda: _One(function)), torch.randn(2, 4, 6, 6)
+    found = []
+    for net in (btt.train(copy.deepcopy(model), weights=weights, layout=layout), model):
+        z = x.clone().requires_grad_()
+        y = net(z)
+        y.sum().backward()
+        found.append((y, z.grad))
+    for here, there in zip(*found, strict=True):
+        close(here, there, 1e-4, 1e-5)

@@ -167,15 +167,9 @@ def _attribute(self: Tensor, name: str) -> Any:
     if not name.startswith("_"):
         eager = sys.modules.get("blocktensor.torch")
         is_torchs = eager is not None and hasattr(sys.modules["torch"].Tensor, name)
-        if is_torchs and sys.modules["blocktensor.torch._handles"].ACTIVE.recording is not None:
-            # `x.data` of a value of a forward: it is no tensor of PyTorch.
-            if name.endswith("_"):
-                remedies.append(f"in the forward of a trained module {sys.modules['blocktensor.torch._recorded'].WRITES}")
-            else:
-                remedies.append(f"in the forward of a trained module write `x.detach().{name}` in place of `x.data.{name}`")
-        elif is_torchs:
+        if is_torchs:
             remedies.append(f"for a `blocktensor.torch.EagerTensor` `y` write `y.{name}` in place of `y.data.{name}`")
-        if plain in ops.__all__ and not any("trained" in one for one in remedies):
+        if plain in ops.__all__:
             remedies.append(f"call `blocktensor.ops.{plain}(x, ...)`")
     if not remedies:
         raise AttributeError(f"a blocktensor.Tensor has no attribute `{name}`", name=name, obj=self)

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from .._errors import InvalidArgument
+from .._errors import InvalidArgument, RankMismatch, UnsupportedDType
 from ._export import error
 from ._handles import DTYPES, Handle, as_torch, described
 
@@ -19,18 +19,20 @@ CONVERSIONS |= {"byte": torch.uint8, "char": torch.int8}
 class Answers(Handle):
     """The questions to a `torch.Tensor` that make no tensor. A blocked tensor has no answer to some: `OpaqueLayoutError`."""
 
-    requires_grad = is_cuda = is_sparse = is_nested = is_quantized = is_mkldnn = is_meta = False
+    requires_grad = retains_grad = is_sparse = is_sparse_csr = is_nested = is_quantized = False
+    is_cuda = is_ipu = is_maia = is_meta = is_mkldnn = is_mps = is_mtia = is_vulkan = is_xla = is_xpu = False
     is_leaf = is_cpu = True
-    grad = grad_fn = None
+    grad = grad_fn = name = None
+    output_nr = 0
 
     @property
     def ndim(self) -> int:
-        return self.data.ndim
+        return self.held.ndim
 
     @property
     def dtype(self) -> Any:
         """PyTorch's dtype. A mask is `torch.uint8`."""
-        return DTYPES[self.data.dtype]
+        return DTYPES[self.held.dtype]
 
     @property
     def device(self) -> Any:
@@ -38,11 +40,59 @@ class Answers(Handle):
 
     @property
     def layout(self) -> Any:
-        self.data.strides  # a blocked tensor has none, which is an error
+        self.held.strides  # a blocked tensor has none, which is an error
         return torch.strided
 
+    @property
+    def itemsize(self) -> int:
+        return int(self.dtype.itemsize)
+
+    @property
+    def nbytes(self) -> int:
+        return self.numel() * self.itemsize
+
+    @property
+    def real(self) -> Any:
+        return self
+
+    @property
+    def imag(self) -> Any:
+        text = f"op `imag` of PyTorch: got {described(self)}, but only complex tensors have an imaginary part"
+        raise error(UnsupportedDType, text, "write `torch.zeros_like(x)`", op="imag")
+
+    @property
+    def T(self) -> Any:
+        x: Any = self
+        return x if self.ndim < 2 else x.permute(*reversed(range(self.ndim)))
+
+    @property
+    def mT(self) -> Any:
+        x: Any = self
+        return x.transpose(-2, -1)
+
+    @property
+    def H(self) -> Any:
+        """Of a matrix, as PyTorch has it."""
+        if self.ndim not in (0, 2):
+            text = f"op `H` of PyTorch: got {described(self)}, but it is of matrices (2 axes)"
+            raise error(RankMismatch, text, "write `x.mH` for a batch of matrices", op="H")
+        return self.T
+
+    @property
+    def mH(self) -> Any:
+        return self.mT
+
+    def element_size(self) -> int:
+        return self.itemsize
+
+    def get_device(self) -> int:
+        return -1
+
+    def is_pinned(self, device: Any = None) -> bool:
+        return False
+
     def dim(self) -> int:
-        return self.data.ndim
+        return self.held.ndim
 
     ndimension = dim
 
@@ -50,44 +100,44 @@ class Answers(Handle):
         return self.shape if dim is None else self.shape[dim]
 
     def numel(self) -> int:
-        return self.data.size
+        return self.held.size
 
     nelement = numel
 
     def is_floating_point(self) -> bool:
-        return self.data.dtype in FLOATS
+        return self.held.dtype in FLOATS
 
     def is_complex(self) -> bool:
         return False
 
     def stride(self, dim: int | None = None) -> Any:
-        return self.data.strides if dim is None else self.data.strides[dim]
+        return self.held.strides if dim is None else self.held.strides[dim]
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
         memory_format = memory_format or torch.contiguous_format
-        like = torch.empty_strided(self.shape, self.data.strides, device="meta")
+        like = torch.empty_strided(self.shape, self.held.strides, device="meta")
         return bool(like.is_contiguous(memory_format=memory_format))
 
     def data_ptr(self) -> int:
-        return self.data.data_ptr()
+        return self.held.data_ptr()
 
     def numpy(self) -> Any:
-        return self.data.numpy()
+        return self.held.numpy()
 
     def item(self) -> Any:
-        return self.data.item()
+        return self.held.item()
 
     def tolist(self) -> Any:
-        return as_torch(self.data).tolist()
+        return as_torch(self.held).tolist()
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.data.__array__(*args, **kwargs)
+        return self.held.__array__(*args, **kwargs)
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self.data.__dlpack__(**options)
+        return self.held.__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return self.data.__dlpack_device__()
+        return self.held.__dlpack_device__()
 
     def type(self, dtype: Any = None, non_blocking: bool = False, **_: Any) -> Any:
         """The name of PyTorch's class for the dtype, or a conversion to one, which may be given by that name."""
@@ -99,7 +149,7 @@ class Answers(Handle):
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        return f"Eager{self.data!r}"
+        return f"Eager{self.held!r}"
 
     def __format__(self, spec: str) -> str:
         """That of its number, for a tensor without axes; as PyTorch has it."""
@@ -124,5 +174,7 @@ class Answers(Handle):
 
     def __len__(self) -> int:
         if not self.ndim:
-            raise error(InvalidArgument, "op `len`: got a tensor without axes", "call `.numel()`", op="len")
-        return self.data.shape[0]
+            # `torch.tensor` asks it of what is in a list, where it knows tensors of PyTorch alone.
+            remedy = "call `.numel()`, or write `x.item()` for it in a list of numbers (`torch.tensor([x.item(), 2.0])`)"
+            raise error(InvalidArgument, "op `len`: got a tensor without axes", remedy, op="len")
+        return self.held.shape[0]

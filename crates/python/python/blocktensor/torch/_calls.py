@@ -175,7 +175,7 @@ def _value(x: Any) -> Any:
     if ACTIVE.recording is not None and isinstance(x, (Handle, torch.Tensor, Tensor)):
         return ACTIVE.recording.value(x)
     if isinstance(x, Handle):
-        return value_of(x.data)
+        return value_of(x.held)
     if isinstance(x, torch.Tensor):
         return imported(x)
     if isinstance(x, Tensor):
@@ -205,6 +205,9 @@ def _called(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         # A method that calls `super()` is a thin one around aten's op.
         if isinstance(function, FunctionType) and "__class__" not in function.__code__.co_freevars:
             return _body(function)(*args, **kwargs)
+        if function is torch.result_type:
+            # The replay of it would tell the dtype by a number.
+            return function(*(_stand_in(x) for x in args), **{k: _stand_in(x) for k, x in kwargs.items()})
         if name in _SELF_SECOND and isinstance(function, MethodDescriptorType):
             args, kwargs = ((args[1], args[0], *args[2:]), kwargs) if len(args) > 1 else ((), {"self": args[0], **kwargs})
         return call_aten(name, args, kwargs)
@@ -218,6 +221,10 @@ def _called(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         _raise_typed(name, _target(args, kwargs), e)
 
 
+def _stand_in(x: Any) -> Any:
+    return torch.empty(x.shape, dtype=x.dtype, device="meta") if isinstance(x, Handle) else x  # type: ignore[attr-defined]
+
+
 def _named(name: str, target: Any, e: Error) -> Exception:
     """The error for a dtype, with the name of the call, if the one of its ops that took none is another one."""
     called, op = name.strip("_"), e.op or ""
@@ -225,7 +232,7 @@ def _named(name: str, target: Any, e: Error) -> Exception:
     if op in called or called in op or not isinstance(target, Handle):
         return e
     text = str(e).removesuffix(f"; {e.remedy}")
-    made: Any = refused(name, target, f"in its {text}", "call it on `x.float()`" if target.data.dtype != "f32" else e.remedy, kind=type(e))
+    made: Any = refused(name, target, f"in its {text}", "call it on `x.float()`" if target.held.dtype != "f32" else e.remedy, kind=type(e))
     made.operands = e.operands
     return made  # type: ignore[no-any-return]
 
@@ -323,7 +330,7 @@ def _handles(x: Any) -> list[Handle]:
 def _note_views(made: Any, operands: list[Handle]) -> None:
     """Compositions do not say what they return views of: their memory does."""
     for x in _handles(made):
-        base = next((base for base in operands if overlap(x.data, base.data)), None)
+        base = next((base for base in operands if overlap(x.held, base.held)), None)
         if base is not None:
             as_view(x, base)
 
@@ -477,10 +484,10 @@ def _widened(values: list[Value]) -> list[Value]:
 
 def _written(name: str, target: Handle, made: Value) -> Handle:
     """Writes the result of a call in place. The memory is new, so nothing else may share the old one."""
-    if made.shape != target.data.shape:
+    if made.shape != target.held.shape:
         text = f"op `{name}` of PyTorch: got a result of {list(made.shape)} for {described(target)}, which it cannot be written into"
         raise error(ShapeMismatch, text, making(name), op=name)
-    if made.tensor.dtype != target.data.dtype:
+    if made.tensor.dtype != target.held.dtype:
         raise refused(name, target, f"its result is {made.tensor.dtype}", making(name))
     check_alone(name, target)
     target.hold(made.tensor)
@@ -490,7 +497,7 @@ def _written(name: str, target: Handle, made: Value) -> Handle:
 def _wrapped(made: Any, name: str, form: Form, target: Any, like: Any) -> Any:
     kind = type(like)
     if isinstance(made, Value):
-        if name in _SAME and isinstance(target, Handle) and made.tensor is target.data:
+        if name in _SAME and isinstance(target, Handle) and made.tensor is target.held:
             return target
         result = kind(made.tensor)
         return as_view(result, target) if form.is_view and isinstance(target, Handle) else result

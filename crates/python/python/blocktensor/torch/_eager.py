@@ -12,7 +12,6 @@ from .. import _native
 from .._compare import as_real
 from .._errors import Error, InvalidArgument, KeyMismatch, OpaqueLayoutError, UnsupportedOp
 from .._native import Tensor
-from .._operators import UnsupportedAttribute
 from ._answers import CONVERSIONS, FLOATS, Answers
 from ._calls import call
 from ._export import error
@@ -82,16 +81,21 @@ class EagerTensor(Answers):
     )
 
     def __init__(self, data: "Tensor | torch.Tensor | EagerTensor") -> None:
-        self.data: Tensor = data  # type: ignore[assignment]
+        self.held: Tensor = data  # type: ignore[assignment]
+
+    @property
+    def data(self) -> Tensor:
+        """The tensor of this package."""
+        return self.held
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "requires_grad" and value:
             raise refused("requires_grad", self, "gradients; eager tensors are for inference", "train the model with `blocktensor.torch.train`, or in PyTorch")
-        if name != "data":
+        if name not in ("held", "data"):
             super().__setattr__(name, value)
             return
         own = vars(self)
-        own["data"] = _held(value)
+        own["held"] = _held(value)
         # It shares memory with what it is made of now.
         if "family" in own:
             own["family"] = None
@@ -102,22 +106,14 @@ class EagerTensor(Answers):
 
     def to_blocked(self, layout: str | None = None) -> "EagerTensor":
         """Reorders to a blocked layout."""
-        return EagerTensor(self.data.to_blocked(layout))
+        return EagerTensor(self.held.to_blocked(layout))
 
     def to_strided(self, format: str = "contiguous") -> "EagerTensor":
         """Reorders to a strided tensor."""
-        return EagerTensor(self.data.to_strided(format))
-
-    @property
-    def T(self) -> "EagerTensor":
-        return self if self.ndim < 2 else self.permute(*reversed(range(self.ndim)))  # type: ignore[no-any-return]
-
-    @property
-    def mT(self) -> "EagerTensor":
-        return self.transpose(-2, -1)  # type: ignore[no-any-return]
+        return EagerTensor(self.held.to_strided(format))
 
     def __reduce__(self) -> Any:
-        return EagerTensor, (self.data,)
+        return EagerTensor, (self.held,)
 
     def __iter__(self) -> Iterator["EagerTensor"]:
         return (self[i] for i in range(len(self)))
@@ -140,10 +136,10 @@ class EagerTensor(Answers):
 
     def _replaced(self, op: str) -> "EagerTensor":
         """Applies a plain op in place."""
-        made = _call(op, None, self.data)
+        made = _call(op, None, self.held)
         if self.family is not None:
             check_alone(f"{op}_", self)
-        self.data = made
+        self.held = made
         return self
 
     def flatten(self, start_dim: int = 0, end_dim: int = -1) -> "EagerTensor":
@@ -151,7 +147,7 @@ class EagerTensor(Answers):
         if not (-rank <= start_dim < rank and -rank <= end_dim < rank and start_dim % rank <= end_dim % rank):
             text = f"op `flatten`: got axes {start_dim} to {end_dim}, but the tensor is {described(self)}"
             raise error(InvalidArgument, text, "pass axes that it has, in order", op="flatten")
-        shape = self.data.shape
+        shape = self.held.shape
         middle = math.prod(shape[start_dim % rank : end_dim % rank + 1])
         return self.reshape([*shape[: start_dim % rank], middle, *shape[end_dim % rank + 1 :]])
 
@@ -161,7 +157,7 @@ class EagerTensor(Answers):
         if any(isinstance(d, (torch.dtype, type(None))) for d in dims):
             raise refused("view", self, "a view as another dtype", "call `.to(dtype)`")
         try:
-            made: Any = _call("reshape", None, self.data, dims)
+            made: Any = _call("reshape", None, self.held, dims)
         except UnsupportedOp as e:
             raise _with_module(e, self) from None
         return self._view(made)
@@ -171,15 +167,15 @@ class EagerTensor(Answers):
     def contiguous(self, memory_format: Any = None) -> "EagerTensor":
         """A dense tensor: itself if it is one, or if it is blocked."""
         format = "contiguous" if memory_format in (None, torch.contiguous_format) else str(memory_format).removeprefix("torch.")
-        if self.data.is_blocked:
+        if self.held.is_blocked:
             if format == "contiguous":
                 return self
             raise refused("contiguous", self, f"a blocked tensor is not {format}", f"call `x.to_strided({format!r})`")
-        made = self.data.contiguous(format)
-        return self if made.data_ptr() == self.data.data_ptr() else EagerTensor(made)
+        made = self.held.contiguous(format)
+        return self if made.data_ptr() == self.held.data_ptr() else EagerTensor(made)
 
     def clone(self, memory_format: Any = None) -> "EagerTensor":
-        return EagerTensor(self.data.__deepcopy__({}))
+        return EagerTensor(self.held.__deepcopy__({}))
 
     def to(self, *args: Any, **kwargs: Any) -> "EagerTensor":
         """Converts between f32, bf16 and f16, or a mask to one of them. Other dtypes and devices are an `UnsupportedOp`."""
@@ -213,7 +209,7 @@ class EagerTensor(Answers):
             return self
         known = next((known for known, one in DTYPES.items() if one == dtype), None)
         if known not in FLOATS:
-            reason = f"a conversion of {self.data.dtype} to {dtype}; conversions are to float32, bfloat16 and float16"
+            reason = f"a conversion of {self.held.dtype} to {dtype}; conversions are to float32, bfloat16 and float16"
             if dtype == torch.bool:
                 remedy = "write `x != 0`"
             else:
@@ -221,11 +217,11 @@ class EagerTensor(Answers):
                 if known is not None or dtype == torch.int64:
                     remedy += ", and come back with `EagerTensor(y)`"
             raise refused(name, self, reason, remedy)
-        return EagerTensor(self.data.to_dtype(known))
+        return EagerTensor(self.held.to_dtype(known))
 
     def to_dtype(self, dtype: str) -> "EagerTensor":
         """As `blocktensor.Tensor.to_dtype`, by the library's own name of a dtype (`"f32"`)."""
-        return EagerTensor(self.data.to_dtype(dtype))
+        return EagerTensor(self.held.to_dtype(dtype))
 
     def type_as(self, other: Any) -> "EagerTensor":
         return self._converted("type_as", other.dtype)
@@ -245,7 +241,7 @@ class EagerTensor(Answers):
         return self._is_nonzero().amin(dim, keepdim) != 0  # type: ignore[no-any-return]
 
     def _is_nonzero(self) -> Any:
-        return EagerTensor(_two("ne", self, 0).data.to_dtype("f32"))
+        return EagerTensor(_two("ne", self, 0).held.to_dtype("f32"))
 
     def requires_grad_(self, requires_grad: bool = True) -> "EagerTensor":
         if requires_grad:
@@ -262,7 +258,8 @@ class EagerTensor(Answers):
         if callable(found):
             return lambda *args, **kwargs: _run(found, (self, *args), kwargs)
         remedy = "ask `x.to_strided().torch()` for it"
-        raise error(UnsupportedAttribute, f"attribute `{name}` of a torch.Tensor: an eager tensor has none", remedy, op=name)
+        # As of values in a trained forward: no AttributeError, which `hasattr` and properties of modules hide.
+        raise error(UnsupportedOp, f"attribute `{name}` of a torch.Tensor: an eager tensor has none", remedy, op=name)
 
     # Operators.
 
@@ -270,24 +267,24 @@ class EagerTensor(Answers):
         return self.__neg__() + other
 
     def __neg__(self) -> "EagerTensor":
-        return EagerTensor(_call("neg", None, self.data))
+        return EagerTensor(_call("neg", None, self.held))
 
     def __pos__(self) -> "EagerTensor":
         return self
 
     def __abs__(self) -> "EagerTensor":
-        return EagerTensor(_call("abs", None, self.data))
+        return EagerTensor(_call("abs", None, self.held))
 
     def __rtruediv__(self, other: Any) -> Any:
-        return EagerTensor(_call("reciprocal", None, self.data)) * other
+        return EagerTensor(_call("reciprocal", None, self.held)) * other
 
     def __rpow__(self, other: Any) -> Any:
         if not isinstance(other, Number):
             return NotImplemented
         base = _native.from_dlpack(torch.tensor(as_real("pow", other), dtype=torch.float32))
-        if self.data.is_blocked:
+        if self.held.is_blocked:
             raise refused("pow", self, "a number to the power of a blocked tensor", "call `x.to_strided()` first")
-        return EagerTensor(_call("pow", None, base, self.data))
+        return EagerTensor(_call("pow", None, base, self.held))
 
     def __matmul__(self, other: Any) -> Any:
         return _run(torch.matmul, (self, other), {})
@@ -302,13 +299,13 @@ class EagerTensor(Answers):
             check_autocast(func, args[0])
             if plain[1] == 1:
                 if not kwargs or kwargs == _OUT_OF_PLACE:
-                    return EagerTensor(_call(plain[0], None, args[0].data))
+                    return EagerTensor(_call(plain[0], None, args[0].held))
                 if kwargs == _INPLACE:
                     return args[0]._replaced(plain[0])
             elif not kwargs and plain[0] in _SCALARS:
                 return _two(plain[0], *args)
-            elif not kwargs and type(args[1]) is EagerTensor and args[0].data.dtype == args[1].data.dtype != "u8":
-                return EagerTensor(_call(plain[0], None, args[0].data, args[1].data))
+            elif not kwargs and type(args[1]) is EagerTensor and args[0].held.dtype == args[1].held.dtype != "u8":
+                return EagerTensor(_call(plain[0], None, args[0].held, args[1].held))
         elif plain is not None and len(args) == 2 and plain[0] in _SCALARS and isinstance(args[0], torch.Tensor) and not kwargs:
             return _two(plain[0], EagerTensor(args[0]), args[1])
         elif func in _IN_PLACE and len(args) == 1 and not kwargs:
@@ -318,12 +315,12 @@ class EagerTensor(Answers):
     # Last: its name hides PyTorch's own in this class.
     def torch(self) -> torch.Tensor:
         """The elements as a PyTorch tensor that shares the memory; a blocked tensor raises `OpaqueLayoutError`."""
-        if self.family is not None and not self.data.is_blocked:
+        if self.family is not None and not self.held.is_blocked:
             # PyTorch counts writes into the one as writes into the other.
             owner = owner_of(self)
             if owner is not None:
                 return owner.detach()
-        made = as_torch(self.data)
+        made = as_torch(self.held)
         with_owner(self, made)
         return made
 
@@ -337,7 +334,7 @@ def _held(data: Any) -> Tensor:
     if isinstance(data, Tensor):
         return data
     if isinstance(data, EagerTensor):
-        return data.data
+        return data.held
     return shared(data) if isinstance(data, torch.Tensor) else _native.from_dlpack(data)
 
 
@@ -354,7 +351,7 @@ def _run(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
 
 def _with_way_for_weights(e: Error, operands: list[Any]) -> Error:
     """The error for a blocked tensor beside weights of PyTorch, which are strided: a remedy that they have."""
-    target = next((x for x in operands if type(x) is EagerTensor and x.data.is_blocked), None)
+    target = next((x for x in operands if type(x) is EagerTensor and x.held.is_blocked), None)
     if target is None or not any(isinstance(x, torch.Tensor) for x in operands):
         return e
     module = target.module or getattr(LAST, "module", "")
@@ -372,7 +369,7 @@ def _with_way_for_weights(e: Error, operands: list[Any]) -> Error:
 def _with_module(e: Error, x: EagerTensor) -> Error:
     """The error, with the way that a swapped model has for it."""
     module = x.module or getattr(LAST, "module", "")
-    if not x.data.is_blocked or not module or "swap(" in str(e):
+    if not x.held.is_blocked or not module or "swap(" in str(e):
         return e
     remedy = f"in a swapped model: `swap(model, to_strided=[{module!r}])` reorders what that module returns"
     made = type(e)(f"{e}; {remedy}")
@@ -387,9 +384,9 @@ _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
 def _two(name: str, x: EagerTensor, other: Any) -> Any:
     """An op of two tensors, or of a tensor and a number. Masks are promoted to f32, as PyTorch promotes its own."""
-    data = x.data
+    data = x.held
     if isinstance(other, (Handle, Tensor)):
-        right = other.data if isinstance(other, Handle) else other
+        right = other.held if isinstance(other, Handle) else other
     elif isinstance(other, Number):
         other = as_real(name, other)
         data = data.to_dtype("f32") if name in _COMPARISONS and data.dtype == "u8" else data
@@ -416,11 +413,11 @@ def _operator(name: str) -> Callable[[EagerTensor, Any], Any]:
 
     def operator(self: EagerTensor, other: Any) -> Any:
         kind = type(other)
-        if self.data.dtype == "f32":
-            if kind is EagerTensor and other.data.dtype == "f32":
-                return EagerTensor(_call(name, None, self.data, other.data))
+        if self.held.dtype == "f32":
+            if kind is EagerTensor and other.held.dtype == "f32":
+                return EagerTensor(_call(name, None, self.held, other.held))
             if kind is float or kind is int:
-                return EagerTensor(_call(scalar, None, self.data, other))
+                return EagerTensor(_call(scalar, None, self.held, other))
         return _two(name, self, other)
 
     return operator
@@ -451,7 +448,7 @@ def _method(name: str) -> Callable[..., Any]:
     def plain(self: EagerTensor, *args: Any, **kwargs: Any) -> Any:
         if args or kwargs:
             return _run(method, (self, *args), kwargs)
-        return EagerTensor(_call(name, None, self.data))
+        return EagerTensor(_call(name, None, self.held))
 
     def general(self: EagerTensor, *args: Any, **kwargs: Any) -> Any:
         return _run(method, (self, *args), kwargs)

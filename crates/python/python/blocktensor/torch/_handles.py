@@ -39,31 +39,34 @@ ACTIVE = _Active()
 class Handle:
     """What calls read and write: a tensor of this package, and the tensors that share its memory."""
 
-    data: Tensor
+    #: The tensor of this package; in a trained forward also a variable of its tape, or a weight.
+    held: Tensor
     #: A view, its base and other views of it, and other libraries' tensors over its memory. `None` where there are none.
     family: "list[weakref.ref[Any]] | None" = None
     #: The module of a swapped model that made it.
     module: str = ""
     #: What it is where nothing may write into it: a parameter, an input.
     owner: str = ""
+    #: What is done in place of a write into it.
+    way: str = ""
     #: Functions of PyTorch that are methods.
     OWN: frozenset[str] = frozenset()
 
     def __init__(self, data: Any) -> None:
-        self.data = data
+        self.held = data
 
     def hold(self, data: Any) -> None:
         """Puts another tensor in the place of its own, as calls in place do."""
-        self.data = data
+        self.held = data
 
     @property
     def shape(self) -> Any:
-        return torch.Size(self.data.shape)
+        return torch.Size(self.held.shape)
 
 
 def described(x: Any) -> str:
     """An operand in an error's text, without its elements."""
-    data = x.data if isinstance(x, Handle) else x
+    data = x.held if isinstance(x, Handle) else x
     if isinstance(data, Tensor):
         return f"{list(data.shape)} {data.dtype} {data.layout}"
     if isinstance(data, torch.Tensor):
@@ -115,6 +118,19 @@ class Absent:
 
     def __repr__(self) -> str:
         return f"<a result of {self._name} that no op computes>"
+
+    __hash__ = object.__hash__
+
+
+def _used(self: Absent, *_: Any) -> Any:
+    raise self.told()
+
+
+#: What Python and numpy ask of an operand: without these a comparison is false, and the others name this class.
+_USES = "eq ne lt le gt ge getitem setitem len iter contains bool int float index array neg abs invert".split()
+_TWO = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split()
+for _name in (*_USES, *_TWO, *(f"r{name}" for name in _TWO), *(f"i{name}" for name in _TWO)):
+    setattr(Absent, f"__{_name}__", _used)
 
 
 #: What the table calls the dtypes of masks and indices.
@@ -188,7 +204,7 @@ def making(name: str) -> str:
 def check_alone(name: str, target: Handle) -> None:
     """Refuses to write where another tensor would have to change too."""
     if target.owner:
-        raise refused(name, target, f"it writes into {target.owner}", f"{making(name)}, or leave `inplace=True` out")
+        raise refused(name, target, f"it writes into {target.owner}", target.way or f"{making(name)}, or leave `inplace=True` out")
     others = [x for r in target.family or () if (x := r()) is not None and x is not target]
     if any(isinstance(x, Handle) for x in others):
         remedy = f"{making(name)}, or `.clone()` one of them first"
@@ -213,7 +229,7 @@ def with_owner(made: Handle, x: Any) -> None:
 
 def owner_of(x: Handle) -> torch.Tensor | None:
     """The tensor of PyTorch whose memory and shape an eager tensor has, while it lives."""
-    data = x.data
+    data = x.held
     for r in x.family or ():
         one = r()
         if not isinstance(one, torch.Tensor) or type(one) not in (torch.Tensor, torch.nn.Parameter):

@@ -21,18 +21,18 @@ def indexed(x: Handle, index: Any) -> Tensor:
     """The part of a tensor that an index names, as PyTorch has it."""
     parts = list(index) if isinstance(index, tuple) else [index]
     kept = [p for p in parts if p is not None and p is not Ellipsis]
-    if len(kept) > x.data.ndim:
-        raise _wrong(x, index, f"the tensor has {x.data.ndim} axes", "pass an index for each axis, at most", OutOfBounds)
+    if len(kept) > x.held.ndim:
+        raise _wrong(x, index, f"the tensor has {x.held.ndim} axes", "pass an index for each axis, at most", OutOfBounds)
     at = next((i for i, p in enumerate(parts) if p is Ellipsis), None)
     if at is None:
         parts.append(Ellipsis)
         at = len(parts) - 1
-    parts[at : at + 1] = [slice(None)] * (x.data.ndim - len(kept))
+    parts[at : at + 1] = [slice(None)] * (x.held.ndim - len(kept))
     if any(p is Ellipsis for p in parts):
         raise _wrong(x, index, "there is one `...`", "leave the others out")
     if sum(_is_list(p) for p in parts) > 1:
         raise refused("index", x, "lists for two axes at once", _joined(x, parts))
-    data, axis = x.data, 0
+    data, axis = x.held, 0
     for part in parts:
         data, axis = _along(x, data, axis, part)
     return data
@@ -44,7 +44,7 @@ def _joined(x: Handle, parts: list[Any]) -> str:
     first, second = lists[:2]
     rest = [part for i, part in enumerate(parts) if i not in lists]
     if len(lists) == 2 and second == first + 1 and all(isinstance(part, slice) and part == slice(None) for part in rest):
-        places = f"{':, ' * first}rows * {x.data.shape[second]} + columns"
+        places = f"{':, ' * first}rows * {x.held.shape[second]} + columns"
         return f"write `x.flatten({first}, {second})[{places}]`, with tensors of indices from 0 on"
     way = "move two axes beside each other, and index `x.flatten(i, i + 1)` with `rows * x.shape[i + 1] + columns`"
     return way if ACTIVE.recording is not None else f"{way}, or call it on `x.to_strided().torch()`"
@@ -97,7 +97,7 @@ def _of_mask(mask: torch.Tensor, axis: int) -> str:
 
 def _selected(x: Handle, data: Tensor, axis: int, part: Any) -> Tensor:
     if isinstance(part, (Handle, Tensor)):
-        part = as_torch(part.data if isinstance(part, Handle) else part)
+        part = as_torch(part.held if isinstance(part, Handle) else part)
     wanted = torch.as_tensor(part if isinstance(part, torch.Tensor) else list(part))
     # A mask of this package is u8, so u8 is no index.
     if wanted.is_floating_point():

@@ -121,7 +121,7 @@ def _check_eager(x: Answers | Tensor) -> None:
         text = "op `train`: a packed module (`to_blocked`) is for inference, and has no gradient for its input in the forward of a trained one"
         remedy = "put the model that it was made of in its place, or pass `x.detach()`, of which no gradient is wanted"
         raise error(UnsupportedOp, text, remedy, op="train")
-    if (x.data if isinstance(x, Answers) else x).is_blocked and ACTIVE.recording is None:
+    if (x.held if isinstance(x, Answers) else x).is_blocked and ACTIVE.recording is None:
         text = f"argument `input`: got {described(x)}, but a packed module takes rows"
         raise error(InvalidArgument, text, f"pass `x.to_strided(){'.torch()' if isinstance(x, Answers) else ''}`")
 

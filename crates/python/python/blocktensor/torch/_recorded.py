@@ -8,12 +8,11 @@ import torch
 from .. import _native
 from .._errors import InvalidArgument, UnsupportedOp
 from .._native import Tensor
-from .._operators import UnsupportedAttribute
 from ._answers import CONVERSIONS, Answers
-from ._handles import ACTIVE, TABLE_DTYPES, as_torch, as_view, check_alone, refused, shared
+from ._handles import ACTIVE, TABLE_DTYPES, as_torch, as_view, check_alone, overlap, refused, shared
 from ._index import indexed
 from ._told import error
-from ._weights import Weight
+from ._weights import Weight, detached
 
 
 def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -47,12 +46,26 @@ class RecordedTensor(Answers):
 
     def __setattr__(self, name: str, value: Any) -> None:
         # In PyTorch the gradient would stay that of the old elements.
-        if name == "data" and vars(self).get("data", value) is not value:
+        if name == "data":
             raise error(UnsupportedOp, "op `data` of PyTorch: a forward writes into no value and no parameter through `x.data`", WRITES, op="data")
         super().__setattr__(name, value)
 
     def hold(self, data: Any) -> None:
-        vars(self)["data"] = data
+        self.held = data
+
+    @property
+    def data(self) -> "RecordedTensor":
+        """Without its gradient, as `x.detach()`. PyTorch writes through it beside the graph, which a tape does not see."""
+        made = self.detach()
+        made.owner, made.way = "a value or a parameter of the forward through `x.data`", WRITES
+        return made
+
+    def detach(self) -> "RecordedTensor":
+        if ACTIVE.recording is None:
+            # Kept for later: it can be read.
+            held = self.held.read() if isinstance(self.held, Weight) else self.held
+            return RecordedTensor(detached(held))
+        return call(torch.Tensor.detach, (self,), {})  # type: ignore[no-any-return]
 
     # Copies. Those of PyTorch get no gradient, and their original gets none through them.
 
@@ -66,14 +79,14 @@ class RecordedTensor(Answers):
     def _unrecorded(self, name: str) -> Tensor:
         if self.requires_grad:
             raise _refused(name, "write `x.clone()`, which has a gradient, or copy `x.detach()`, which has none")
-        return self.data
+        return self.held
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise _refused("pickle", "pickle `x.detach().numpy()`")
 
     @property
     def requires_grad(self) -> bool:  # type: ignore[override]
-        return isinstance(self.data, (_native.Var, Weight))
+        return isinstance(self.held, (_native.Var, Weight))
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
@@ -82,24 +95,30 @@ class RecordedTensor(Answers):
     @property
     def dtype(self) -> Any:
         """PyTorch's: a mask is `torch.bool`, and indices are `torch.int64`."""
-        name = TABLE_DTYPES.get(self.data.dtype)
+        name = TABLE_DTYPES.get(self.held.dtype)
         return super().dtype if name is None else getattr(torch, name)
 
     def item(self) -> Any:
-        number = self.data.item()
+        number = self.held.item()
         return bool(number) if self.dtype == torch.bool else number
 
     def tolist(self) -> Any:
         return as_torch(self._read("tolist")).to(self.dtype).tolist()
 
     def numpy(self) -> Any:
-        return as_torch(self._read("numpy", self.requires_grad)).to(self.dtype).numpy()
+        made = as_torch(self._read("numpy", self.requires_grad)).to(self.dtype).numpy()
+        if self._is_read_as_copy():
+            # PyTorch's array is the value's memory. A write into a copy would be lost without a word.
+            made.flags.writeable = False
+        return made
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._read("__array__", self.requires_grad).__array__(*args, **kwargs)
+        read = self._read("__array__", self.requires_grad)
+        return (self.numpy() if read.dtype in TABLE_DTYPES else read).__array__(*args, **kwargs)
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self._read("__dlpack__", self.requires_grad).__dlpack__(**options)
+        read: Any = self._read("__dlpack__", self.requires_grad)
+        return (as_torch(read).to(self.dtype) if read.dtype in TABLE_DTYPES else read).__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         # Asked first: `__dlpack__` then says why a value is refused, or reorders one that is blocked.
@@ -109,9 +128,17 @@ class RecordedTensor(Answers):
         """The numbers in rows. What would get no gradient is refused, as PyTorch refuses it."""
         if is_lost:
             raise _refused(name, "write it in PyTorch's functions, or call it on `x.detach()`, of which no gradient is wanted")
-        recording = ACTIVE.recording
-        made: Tensor = recording.plain(name, recording.detached(self.data))
+        data, recording = detached(self.held), ACTIVE.recording
+        made: Tensor = (data.to_strided() if data.is_blocked else data) if recording is None else recording.plain(name, data)
         return made
+
+    def _is_read_as_copy(self) -> bool:
+        """Whether its numbers in rows are no memory of its own, or of what it is a view of."""
+        alike = [x.held for r in self.family or () if isinstance(x := r(), RecordedTensor)]
+        if self.held.dtype in TABLE_DTYPES or any(isinstance(x, Weight) for x in (self.held, *alike)):
+            return True
+        own, *others = (detached(x) for x in (self.held, *alike))
+        return own.is_blocked or bool(others) and not overlap(own, max(others, key=lambda x: x.size))
 
     @property
     def layout(self) -> Any:
@@ -119,7 +146,7 @@ class RecordedTensor(Answers):
         return torch.strided
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        is_view = isinstance(self.data, Tensor) and self.data.layout.startswith("strides")
+        is_view = isinstance(self.held, Tensor) and self.held.layout.startswith("strides")
         return memory_format in (None, torch.contiguous_format) and not is_view
 
     def requires_grad_(self, requires_grad: bool = True) -> "RecordedTensor":
@@ -133,19 +160,11 @@ class RecordedTensor(Answers):
 
     @property
     def grad(self) -> Any:  # type: ignore[override]
-        return self.__getattr__("grad") if self.owner else None
+        return self.__getattr__("grad") if self.owner and not self.way else None
 
     @property
     def grad_fn(self) -> Any:  # type: ignore[override]
         return self.__getattr__("grad_fn")
-
-    @property
-    def T(self) -> Any:
-        return self if self.ndim < 2 else self.permute(*reversed(range(self.ndim)))
-
-    @property
-    def mT(self) -> Any:
-        return self.transpose(-2, -1)
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
         """Masks become f32. Other dtypes and devices are an `UnsupportedOp`."""
@@ -185,7 +204,7 @@ class RecordedTensor(Answers):
 
     def getitem(self, index: Any) -> "RecordedTensor":
         """The part that an index names, as a view."""
-        strided = RecordedTensor(ACTIVE.recording.plain("getitem", self.data))
+        strided = RecordedTensor(ACTIVE.recording.plain("getitem", self.held))
         return as_view(RecordedTensor(indexed(strided, index)), self)  # type: ignore[return-value]
 
     def setitem(self, index: Any, value: Any) -> None:
@@ -193,7 +212,8 @@ class RecordedTensor(Answers):
         if self.requires_grad or any(isinstance(x, Answers) for x in (value, *(index if isinstance(index, tuple) else (index,)))):
             raise _refused("setitem", "write it with `torch.where` or `torch.cat`")
         check_alone("setitem", self)
-        made = as_torch(ACTIVE.recording.plain("setitem", self.data)).clone()
+        # In PyTorch's dtype: any number but 0 is true in a mask.
+        made = as_torch(ACTIVE.recording.plain("setitem", self.held)).to(self.dtype, copy=True)
         made[index] = value
         self.hold(shared(made))
 
@@ -213,7 +233,8 @@ class RecordedTensor(Answers):
         if callable(found):
             return lambda *args, **kwargs: call(found, (self, *args), kwargs)
         text = f"attribute `{name}` of a torch.Tensor: a value of a trained module has none"
-        raise error(UnsupportedAttribute, text, _INSTEAD.get(name, "compute it outside of the module"), op=name)
+        # No AttributeError: `hasattr` would say that a tensor has none, and `nn.Module` would hide the error of a property.
+        raise error(UnsupportedOp, text, _INSTEAD.get(name, "compute it outside of the module"), op=name)
 
     def __rmul__(self, other: Any) -> Any:
         return call(torch.Tensor.mul, (self, other), {})
@@ -239,7 +260,7 @@ class RecordedTensor(Answers):
         return call(func, args, kwargs or {})
 
     def __repr__(self) -> str:
-        data = self.data
+        data = self.held
         told = f"{list(data.shape)} {data.dtype} {data.layout}" if isinstance(data, Tensor) else repr(data)
         return f"RecordedTensor({told})"
 

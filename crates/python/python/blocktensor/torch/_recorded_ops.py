@@ -7,8 +7,10 @@ from typing import Any
 import torch
 import torch.utils.checkpoint
 
+from .._native import Var
 from ._handles import ACTIVE, shared, value_of
 from ._values import TABLE, WRITTEN_AS, Builder, Unsupported, Value, adds_to
+from ._weights import Weight
 
 #: As the table: from the name of an aten op to a function that takes the builder, then the call's arguments.
 RECORDED: dict[str, Callable[..., Any]] = {}
@@ -141,6 +143,17 @@ def attention(b: Builder, *args: Any, **options: Any) -> Any:
 @recorded("detach")
 def detach(b: Builder, x: Value) -> Value:
     return value_of(ACTIVE.recording.detached(x.tensor))
+
+
+@recorded("fill", "zero")
+def fill(b: Builder, x: Value, value: Any = 0) -> Value:
+    """The filled tensor depends on the one before: its gradient is zero, also where that holds NaN."""
+    made: Value = TABLE["fill"](b, x, value)
+    if not isinstance(x.tensor, (Var, Weight)):
+        return made
+    # Where `x` is no NaN the outer choice takes the value, and elsewhere the inner one does.
+    is_number = b.op("eq", a=x, b=x)
+    return b.op("where", condition=is_number, a=made, b=b.op("where", condition=is_number, a=x, b=made))
 
 
 @recorded("max", "min")

@@ -1,6 +1,5 @@
 """One forward of a module that is trained: its calls run as ops, on a tape where a gradient is wanted."""
 
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,7 +29,7 @@ from ._parts import check_not_inside
 from ._recorded import RecordedTensor
 from ._told import error, first_line
 from ._values import Value, is_per_channel
-from ._weights import Packing, Weight, block_of
+from ._weights import Packing, Weight, block_of, detached
 
 #: The arguments of each op, in order.
 _ARGUMENTS = {schema["name"]: [a["name"] for a in schema["args"]] for schema in _native.schemas()}
@@ -40,9 +39,6 @@ _ONLY_STRIDED = (UnsupportedOp, KeyMismatch, LayoutMismatch, OpaqueLayoutError, 
 
 _FORMATS = {3: "channels_last_1d", 4: "channels_last", 5: "channels_last_3d"}
 _FLOATS = ("f32", "bf16", "f16")
-
-#: How errors of Python and PyTorch name what `x.data` is in a forward.
-_OF_DATA = re.compile(rf"(not |')({'|'.join((Weight.__name__, *(re.escape(f'{kind.__module__}.{kind.__name__}') for kind in (Tensor, Var))))})\b")
 
 #: Elements of a buffer that is copied when it is read.
 _SMALL = 4096
@@ -112,16 +108,12 @@ class Recording:
     def _check_taken(self, e: Exception) -> None:
         """Raises the error for code that took a value of the forward for a tensor of PyTorch, which its own error names."""
         text = f"op `train`: PyTorch took a value of the forward for a tensor of its own: {first_line(str(e))}"
-        if RecordedTensor.__name__ in str(e):
-            # Such as `buffer.data = y`, and functions in C++.
-            remedy = "write it in calls of PyTorch's functions, or return the value from `forward`"
-            if isinstance(e, (RuntimeError, ValueError)):
-                remedy = "write plain Python in place of what was scripted (`torch.jit.script`) or transforms (`torch.vmap`)"
-        elif _OF_DATA.search(str(e)):
-            text = f"op `train`: `x.data` of a value of the forward is no tensor of PyTorch: {first_line(str(e))}"
-            remedy = "write `x.detach()` in place of `x.data`"
-        else:
+        if RecordedTensor.__name__ not in str(e):
             return
+        # Such as `buffer.data = y`, and functions in C++.
+        remedy = "write it in calls of PyTorch's functions, or return the value from `forward`"
+        if isinstance(e, (RuntimeError, ValueError)):
+            remedy = "write plain Python in place of what was scripted (`torch.jit.script`) or transforms (`torch.vmap`)"
         raise error(UnsupportedOp, text, remedy, op="train") from e
 
     def _check_written(self) -> None:
@@ -218,7 +210,7 @@ class Recording:
     def value(self, x: Any) -> Value:
         """An operand of a call as the table takes it."""
         if isinstance(x, Handle):
-            return value_of(x.data)
+            return value_of(x.held)
         if isinstance(x, torch.Tensor):
             if x.requires_grad and self.records:
                 text = "an operand that requires a gradient, and is no parameter of the module and none of its inputs"
@@ -233,13 +225,11 @@ class Recording:
             if self.records and not x.is_inference():
                 self._read.append((x, x._version))
             return value_of(shared(x))
-        # `x.data` of PyTorch has no gradient.
         return value_of(self.detached(x))
 
     def detached(self, x: Any) -> Any:
         """The tensor alone."""
-        x = x.plain() if isinstance(x, Weight) else x
-        return x.tensor if isinstance(x, Var) else x
+        return detached(x)
 
     def write(self, place: torch.Tensor, new: Any) -> None:
         """Writes into a buffer of the module."""

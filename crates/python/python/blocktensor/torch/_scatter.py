@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from .._native import Tensor
+from .._native import Tensor, zeros
 from ._compose import as_f32, filled, filler
 from ._handles import DTYPES, shared, value_of
 from ._values import Builder, Unsupported, Value, aten
@@ -42,11 +42,20 @@ def fill(b: Builder, x: Value, value: Any) -> Value:
     value = filler(x, value)
     if isinstance(x.tensor, Tensor) and x.dtype != "f32":
         if x.tensor.is_blocked:
-            raise Unsupported(f"a blocked tensor of {x.tensor.dtype}; call it on `x.to_strided()`")
+            if x.dtype != "bool":
+                raise Unsupported(f"a blocked tensor of {x.tensor.dtype}; call it on `x.to_strided()`")
+            made = value_of(zeros(x.shape, layout=x.tensor.layout))
+            return b.op("eq_scalar" if value else "ne_scalar", x=made, other=0.0)
         return value_of(shared(torch.full(x.shape, value, dtype=DTYPES[x.tensor.dtype])))
     value = value if isinstance(value, Value) else filled(value)
     # Both choices are the value; the tensor says which sizes the result has.
     return b.op("where", condition=b.op("eq", a=x, b=x), a=value, b=value)
+
+
+@aten("zero")
+def zero(b: Builder, x: Value) -> Value:
+    made: Value = fill(b, x, 0)
+    return made
 
 
 @aten("copy")

@@ -98,13 +98,13 @@ class PackedConvolution(torch.nn.Module):
             return call(x, *sizes)
         check_autocast("conv", x)
         rank = conv.weight.ndim
-        if x.ndim == rank - 1 and not x.data.is_blocked:
+        if x.ndim == rank - 1 and not x.held.is_blocked:
             # A single image, as PyTorch takes it.
             return self.forward(x.unsqueeze(0), *sizes).squeeze(0)
         if x.ndim != rank:
             text = f"op `conv`: got {described(x)}, but `{type(conv).__name__}` takes {rank} axes, the batch first"
             remedy = "add the batch's axis: `x[None]`" if x.ndim == rank - 1 else f"pass a tensor of {rank} axes"
-            remedy = f"{remedy}, of `x.to_strided()`" if x.data.is_blocked else remedy
+            remedy = f"{remedy}, of `x.to_strided()`" if x.held.is_blocked else remedy
             raise error(RankMismatch, text, remedy, op="conv")
         self._check_dtype(x)
         weights = _state(conv.weight), _state(conv.bias)
@@ -121,7 +121,7 @@ class PackedConvolution(torch.nn.Module):
             if any(pads):
                 x = _pad(x, pads, mode="constant" if is_zeros else conv.padding_mode)
             options["padding"] = 0
-        data = x.data
+        data = x.held
         if not data.is_blocked and data.layout.startswith("strides"):
             # A part of a tensor: packed weights are for dense sources.
             data = data.contiguous()
@@ -138,7 +138,7 @@ class PackedConvolution(torch.nn.Module):
             # Other dtypes cannot be packed, which is an error there.
             return
         op = f"{'conv_transpose' if isinstance(conv, TRANSPOSED) else 'conv'}{conv.weight.ndim - 2}d"
-        rule = f"the kernel for key `{x.data.key}` takes {x.data.dtype} beside `x` of {x.data.dtype}"
+        rule = f"the kernel for key `{x.held.key}` takes {x.held.dtype} beside `x` of {x.held.dtype}"
         text = f"op `{op}`: argument `weights`: got {described(shared(conv.weight))}, but {rule}"
         of_x, of_weights = ("bfloat16", "float") if x.dtype == torch.bfloat16 else ("float", "bfloat16")
         # No kernel takes other weights, whatever the source.
@@ -217,7 +217,7 @@ class _After:
         return pytree.tree_map_only(EagerTensor, self._done, result)
 
     def _done(self, x: EagerTensor) -> EagerTensor:
-        if self.to_strided and x.data.is_blocked:
+        if self.to_strided and x.held.is_blocked:
             x = x.to_strided()
         LAST.module = x.module = self.name
         return x
@@ -237,7 +237,7 @@ class _Masks:
     def _mask(name: str, x: Any) -> Any:
         if not name.endswith("mask") or type(x) is not EagerTensor:
             return x
-        if x.data.is_blocked:
+        if x.held.is_blocked:
             text = f"argument `{name}`: got {described(x)}, but PyTorch's code reads it, which needs a strided one"
             raise error(UnsupportedOp, text, "pass `x.to_strided()`", op="multi_head_attention_forward")
         # A mask of this package is u8.

@@ -300,7 +300,7 @@ class _Run:
         """A result as a tensor of PyTorch's, in rows."""
         if id(x) in self._made:
             return self._made[id(x)][1]
-        data, is_alone = self.recording.result(x.data)
+        data, is_alone = self.recording.result(x.held)
         made = as_torch(data.tensor if isinstance(data, Var) else data)
         if data.dtype in _DTYPES:
             made = made.to(_DTYPES[data.dtype])
@@ -343,7 +343,7 @@ class _Run:
 
     def gradient_of(self, x: torch.Tensor, gradients: Gradients) -> Tensor | None:
         made = self._inputs.get(id(x))
-        return gradients.get(made.data) if made is not None and isinstance(made.data, Var) else None
+        return gradients.get(made.held) if made is not None and isinstance(made.held, Var) else None
 
 
 def _rows(x: torch.Tensor) -> torch.Tensor:

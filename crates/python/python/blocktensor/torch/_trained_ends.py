@@ -12,7 +12,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 from .._errors import DTypeMismatch, Error, InvalidArgument, UnsupportedOp
 from .._native import Tensor
-from ._handles import Handle, described
+from ._handles import Absent, Handle, described
 from ._inputs import elsewhere, is_dual
 from ._recorded import RecordedTensor
 from ._told import error, first_line
@@ -62,7 +62,12 @@ def told_inputs(given: tuple[Any, ...]) -> Iterator[None]:
 
 
 def check_result(x: Any) -> None:
-    """Refuses an object that holds values of the forward: it would return them without their gradients, and they end with the forward."""
+    """Refuses a result that no op computes, and an object that holds values of the forward.
+
+    It would return them without their gradients, and they end with the forward.
+    """
+    if isinstance(x, Absent):
+        raise x.told()
     if isinstance(x, (RecordedTensor, torch.Tensor, int, float, str, bytes, type(None))) or not _holds_value(x):
         return
     kind = f"{type(x).__module__}.{type(x).__qualname__}".removeprefix("builtins.")

@@ -33,6 +33,12 @@ def _call(op: str, *arguments: Any) -> Any:
     return _native.call(op, None, *arguments)
 
 
+def detached(x: Any) -> Any:
+    """The tensor alone, of a variable of a tape or a weight."""
+    x = x.plain() if isinstance(x, Weight) else x
+    return x.tensor if isinstance(x, _native.Var) else x
+
+
 @dataclass(frozen=True)
 class Packing:
     """How weights of a convolution are packed. A call on a variable of a tape is recorded, so the gradient comes back unpacked."""
@@ -95,6 +101,10 @@ class Weight:
         if self._plain is None:
             self._plain = self.packing.unpack(self._packed)
         return self._plain
+
+    def read(self) -> Any:
+        """The same without its gradient, also when the forward has ended: nothing is recorded."""
+        return detached(self._plain) if self._plain is not None else self.packing.unpack(detached(self._packed))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.plain(), name)
