@@ -124,6 +124,8 @@ class Recording:
             if self.tape is not None and not self.records:
                 _check_function()
             check_autocast(function, args[0] if args else None)
+            if function in (torch.autograd.grad, torch.autograd.backward):
+                raise _in_the_graph(function)
             if _draws(function) and args and isinstance(args[0], Handle):
                 # PyTorch's own numbers, which its code may write into.
                 return function(torch.empty(args[0].shape, dtype=args[0].dtype), *args[1:], **kwargs)  # type: ignore[attr-defined]
@@ -357,6 +359,17 @@ def _draws(function: Any) -> bool:
     """Whether a function makes a tensor of the sizes of another, whose elements are drawn, or are not set yet."""
     name = getattr(function, "__name__", "")
     return name in ("new_empty", "empty_like") or name.startswith("rand") and name.endswith("_like")
+
+
+def _in_the_graph(function: Any) -> Exception:
+    """The error for a gradient that is wanted inside of a forward."""
+    name = f"torch.autograd.{function.__name__}"
+    text = f"op `{name}`: a value in the forward of a trained module is of its tape, which PyTorch does not see"
+    remedy = (
+        "call it on what the module returned: `torch.autograd.grad(net(x).sum(), x)` for inputs; "
+        "after `backward`, `net.gradients()` has those of weights"
+    )
+    return error(UnsupportedOp, text, remedy, op=name)
 
 
 #: The code that calls a module's forward.
