@@ -58,3 +58,78 @@ def test_gradients_inside_of_a_forward():
     for call in (lambda y, s: torch.autograd.grad(y.sum(), s.conv.weight), lambda y, s: torch.autograd.backward(y.sum())):
         e = refused(call)
         assert "`torch.autograd.grad(net(x).sum(), x)`" in str(e) and "`net.gradients()`" in str(e)
+
+
+def test_where_a_blocked_value_lies():
+    assert "`x.flatten(0, 3)[torch.from_numpy(mask.numpy()).flatten().nonzero().squeeze(1)]`" in str(refused(lambda y, s: y[y > 0]))
+    works(lambda y, s: y.flatten(0, 3)[torch.from_numpy((y > 0).numpy()).flatten().nonzero().squeeze(1)], lambda y, s: y[y > 0])
+    for name in ("stride", "data_ptr"):
+        assert f"`torch.from_numpy(x.detach().numpy()).{name}()`" in str(refused(lambda y, s, name=name: getattr(y, name)()))
+    works(lambda y, s: y * torch.from_numpy(y.detach().numpy()).stride(1), lambda y, s: y * 9)
+    works(lambda y, s: y * y.flatten(1).stride(0))
+
+
+INDICES = {
+    "comparison": lambda i: i == 1,
+    "sum": lambda i: i.sum(),
+    "largest": lambda i: i.max(),
+    "between": lambda i: i.clamp(max=2),
+}
+
+
+@pytest.mark.parametrize("name", INDICES)
+def test_indices_are_computed_with_in_pytorch(name):
+    e = refused(lambda y, s: y * INDICES[name](y.argmax(1, keepdim=True)), bt.UnsupportedDType)
+    assert e.remedy == "compute with it in PyTorch: `torch.from_numpy(x.numpy())`"
+    works(
+        lambda y, s: y * INDICES[name](torch.from_numpy(y.detach().argmax(1, keepdim=True).numpy()).long()),
+        lambda y, s: y * INDICES[name](y.argmax(1, keepdim=True)),
+    )
+
+
+def test_dtypes_do_not_end_the_search():
+    def several(y, s):
+        a, b = (y > 0).sum(), (y.argmax(1) == 1).float()
+        return torch.special.i0(y) * a * b
+
+    e = refused(several)
+    assert [name for _, name, _ in e.missing] == ["sum", "eq", "special_i0"]
+    assert e.missing[0][2].endswith("pass `x.float()`")
+    net = btt.train(made(several))
+    with pytest.raises(bt.UnsupportedOp, match="3 calls"):
+        net.check(X)
+
+
+WEIGHT, IGNORED = torch.tensor([1.0, 2.0, 3.0, 4.0]), torch.where(LABELS == 3, -100, LABELS)
+OUTSIDE = {
+    "weight": lambda y: F.cross_entropy(y, LABELS, weight=WEIGHT),
+    "ignored": lambda y: F.cross_entropy(y, IGNORED),
+    "ignored by number": lambda y: F.cross_entropy(y, LABELS, ignore_index=2),
+    "one score": lambda y: F.cross_entropy(y[0, :, 0, 0], LABELS[0, 0, 0]),
+    "likelihood with weight": lambda y: F.nll_loss(F.log_softmax(y, 1), LABELS, weight=WEIGHT),
+    "likelihood ignored": lambda y: F.nll_loss(F.log_softmax(y, 1), IGNORED),
+}
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_labels_with_weights_are_for_what_the_module_returns(name):
+    e = refused(lambda y, s: OUTSIDE[name](y))
+    assert "(net(x), y)`, with its other arguments, on what the module returns" in str(e)
+    assert "one_hot" not in str(e) and "gather" not in str(e)
+    net, model = btt.train(made(lambda y, s: y)), made(lambda y, s: y)
+    close(OUTSIDE[name](net(X)), OUTSIDE[name](model(X)))
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_labels_without_weights_have_a_way_inside(reduction):
+    def likelihood(y, s):
+        return F.nll_loss(F.log_softmax(y, 1), LABELS, reduction=reduction)
+
+    end = {"mean": ".mean()", "sum": ".sum()", "none": ".squeeze(1)"}[reduction]
+    assert f"`-x.gather(1, y[:, None]){end}`" in str(refused(likelihood))
+    works(lambda y, s: eval(f"-x.gather(1, y[:, None]){end}", {"x": F.log_softmax(y, 1), "y": LABELS}), likelihood)
+    for smoothing in (0.0, 0.1):
+        options = {"reduction": reduction, "label_smoothing": smoothing}
+        assert "`F.one_hot(y, 4).movedim(-1, 1).float()`" in str(refused(lambda y, s, o=options: F.cross_entropy(y, LABELS, **o)))
+        one_hot = F.one_hot(LABELS, 4).movedim(-1, 1).float()
+        works(lambda y, s, o=options: F.cross_entropy(y, one_hot, **o), lambda y, s, o=options: F.cross_entropy(y, LABELS, **o))

@@ -61,6 +61,8 @@ class Recording:
         self.reorders: list[dict[str, Any]] = []
         #: Calls that cannot run, or have no gradient: the module, the call, the reason.
         self.missing: list[tuple[str, str, str]] = []
+        #: The first error for a dtype: where nothing else is missing, it is raised as it is.
+        self._of_dtypes: Exception | None = None
         #: Tensors of PyTorch whose memory the tape shares.
         self.shared: list[torch.Tensor] = []
         self._reordered: dict[tuple[int, str], tuple[Any, Any]] = {}
@@ -136,26 +138,31 @@ class Recording:
                 raise
             return self.missed(getattr(function, "__name__", str(function)).strip("_"), e, function, args, kwargs)
         except (DTypeMismatch, UnsupportedDType) as e:
-            raise self._of_dtype(e) from None
+            told = self._of_dtype(e, [*args, *kwargs.values()])
+            if self._of_dtypes is None:
+                self._of_dtypes = told
+            return self.missed(getattr(function, "__name__", str(function)).strip("_"), told, function, args, kwargs)
         finally:
             self.records = before
 
-    def missed(self, name: str, e: UnsupportedOp, function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    def missed(self, name: str, e: Error, function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Notes a call that cannot run. Zeros stand in for its result, which `function` tells the sizes of."""
         self._miss(name, e)
         return self._stand_in(function, args, kwargs, e)
 
-    def _miss(self, name: str, e: UnsupportedOp) -> None:
+    def _miss(self, name: str, e: Error) -> None:
         self.missing.append((self.path(), name, first_line(str(e))))
 
-    def _of_dtype(self, e: DTypeMismatch | UnsupportedDType) -> Exception:
+    def _of_dtype(self, e: DTypeMismatch | UnsupportedDType, given: list[Any]) -> Any:
         """An op's error for a dtype, with the conversion that values and tensors of PyTorch have, and the module."""
+        indices = any(isinstance(x, RecordedTensor) and x.data.dtype == "s32" for x in pytree.tree_leaves(given))
+        remedy = "compute with it in PyTorch: `torch.from_numpy(x.numpy())`" if indices else "pass `x.float()`"
         text = str(e).removesuffix(f"; {e.remedy}").removeprefix(f"op `{e.op}`: ")
-        made: Any = error(type(e), f"op `{e.op}` in module `{self.path()}`: {text}", "pass `x.float()`", op=e.op)
+        made: Any = error(type(e), f"op `{e.op}` in module `{self.path()}`: {text}", remedy, op=e.op)
         made.operands = e.operands
-        return made  # type: ignore[no-any-return]
+        return made
 
-    def _stand_in(self, function: Any, args: Any, kwargs: dict[str, Any], e: UnsupportedOp) -> Any:
+    def _stand_in(self, function: Any, args: Any, kwargs: dict[str, Any], e: Error) -> Any:
         """Zeros of the sizes that PyTorch gives the result. Where it does not tell, the search ends here."""
 
         def without_elements(x: Any) -> Any:
@@ -177,6 +184,8 @@ class Recording:
 
     def _told(self) -> Exception:
         """One error for all calls that cannot run."""
+        if self._of_dtypes is not None and len(set(self.missing)) == 1:
+            return self._of_dtypes
         lines = "\n".join(f"  module `{path}`: {name}: {reason}" for path, name, reason in dict.fromkeys(self.missing))
         what = "cannot be recorded" if self.tape is not None else "cannot run"
         text = f"op `train`: {len(set(self.missing))} calls {what}:\n{lines}\n"
