@@ -133,3 +133,64 @@ def test_labels_without_weights_have_a_way_inside(reduction):
         assert "`F.one_hot(y, 4).movedim(-1, 1).float()`" in str(refused(lambda y, s, o=options: F.cross_entropy(y, LABELS, **o)))
         one_hot = F.one_hot(LABELS, 4).movedim(-1, 1).float()
         works(lambda y, s, o=options: F.cross_entropy(y, one_hot, **o), lambda y, s, o=options: F.cross_entropy(y, LABELS, **o))
+
+
+class Held(nn.Module):
+    """A convolution whose weight, or whose counterpart, is in a list too."""
+
+    def __init__(self, function, *held):
+        super().__init__()
+        torch.manual_seed(1)
+        self.conv = nn.Conv2d(4, 4, 3)
+        self.function, self.held = function, [*held] or [self.conv.weight]
+        if not held:
+            self.w = self.conv.weight
+
+    def forward(self, x):
+        return self.function(self, x)
+
+
+USES = {
+    "a result": lambda w, y: (y, w.pow(2).sum()),
+    "a product": lambda w, y: y * w.mean(),
+    "an operand": lambda w, y: F.conv2d(y, w),
+    "in a list": lambda w, y: torch.cat([y.mean((0, 2, 3)), w.mean((1, 2, 3))]),
+    "a condition": lambda w, y: y * 2 if w.sum() > 1e9 else y,
+    "numbers": lambda w, y: y * w.mean().item(),
+}
+
+
+@pytest.mark.parametrize("name", USES)
+def test_weights_that_a_list_holds_have_no_elements(name):
+    use = USES[name]
+    with pytest.raises(bt.UnsupportedOp, match="without elements .*`self.conv.weight`.*`self.w = self.conv.weight`") as e:
+        btt.train(Held(lambda s, x: use(s.held[0], s.conv(x))))(X)
+    assert "documentation" not in str(e.value)
+    # Both remedies.
+    for function in (lambda s, x: use(s.conv.weight, s.conv(x)), lambda s, x: use(s.w, s.conv(x))):
+        close(btt.train(Held(function))(X), Held(function)(X))
+
+
+def _called(s, x):
+    return s.held[0](s.conv(x))
+
+
+def test_modules_of_this_package_in_lists():
+    conv = nn.Conv2d(4, 4, 1).eval()
+    for trained in (btt.train(conv, bt.grad.SGD(0.1)), btt.train(conv, weights="torch")):
+        doors = [btt.train, lambda m: btt.to_blocked(m.eval(), X), lambda m: btt.plan(m.eval(), X)]
+        for door in doors:
+            with pytest.raises(bt.InvalidArgument, match=r"module `held\[0\]` is a trained one .*; load `net\.state_dict\(\)`.* in its place, in an `nn.ModuleList`"):
+                door(Held(_called, trained))
+        with pytest.raises(bt.UnsupportedOp, match=r"the model that it was made of in its place"):
+            btt.train(Held(_called, trained), weights="torch")(X)
+    packed = btt.to_blocked(conv, torch.zeros(3, 4, 3, 3))
+    with pytest.raises(bt.UnsupportedOp, match="inside of another model, put the model that this module was made of in its place"):
+        btt.to_blocked(Held(_called, packed).eval(), X)
+    # The remedies.
+    close(btt.to_blocked(Held(_called, conv).eval(), X)(X), Held(_called, conv)(X).detach())
+    model = Held(_called, conv)
+    model.held = nn.ModuleList(model.held)
+    net = btt.train(model)
+    net(X).sum().backward()
+    assert net.gradients()["held.0.weight"].any()

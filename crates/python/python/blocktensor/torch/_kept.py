@@ -13,6 +13,7 @@ from .. import _native
 from .._errors import DTypeMismatch, Error, InvalidArgument, UnsupportedOp
 from .._native import SGD, AdamW, Gradients, Tensor, Var
 from ._handles import as_torch, shared
+from ._parts import check_held
 from ._recorded import RecordedTensor
 from ._recording import Recording
 from ._told import error, told_text
@@ -126,6 +127,7 @@ class Owned(Kept):
         try:
             self.module = copy.deepcopy(model, memo)
         except Exception as e:
+            check_held(model, "train", "trained")
             text = f"op `train`: argument `model`: it cannot be copied: {told_text(e)}"
             raise error(UnsupportedOp, text, 'pass `weights="torch"`, which trains the model itself', op="train") from e
         self._slots = list(self.slots())

@@ -28,6 +28,7 @@ from ._lower import RESULTS
 from ._parts import check_not_inside
 from ._recorded import RecordedTensor
 from ._told import error, first_line
+from ._trained_ends import check_elements
 from ._values import Value, is_per_channel
 from ._weights import Packing, Weight, block_of
 
@@ -126,6 +127,7 @@ class Recording:
             if self.tape is not None and not self.records:
                 _check_function()
             check_autocast(function, args[0] if args else None)
+            check_elements((*args, *kwargs.values()))
             if function in (torch.autograd.grad, torch.autograd.backward):
                 raise _in_the_graph(function)
             if _draws(function) and args and isinstance(args[0], Handle):

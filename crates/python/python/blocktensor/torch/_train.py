@@ -23,7 +23,7 @@ from ._parts import check_not_inside, check_parts
 from ._recorded import RecordedTensor
 from ._recording import Recording
 from ._told import error, told_text
-from ._trained_ends import check_input, check_result, told_inputs
+from ._trained_ends import check_input, check_result, told_elements, told_inputs
 from ._unwrap import unwrapped
 from ._weights import native_block
 
@@ -252,7 +252,7 @@ class TrainedModule(OfOnePlan):
             run.variables = variables
             leaves = [run.input(x) if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in leaves]
             args, named = pytree.tree_unflatten(leaves, structure)
-            with told_inputs((*args, *named.values())):
+            with told_inputs((*args, *named.values())), told_elements():
                 made = self.kept.module(*args, **named)
             results, spec = pytree.tree_flatten(made)
             for x in results:
