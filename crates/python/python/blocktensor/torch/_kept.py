@@ -13,7 +13,7 @@ from .. import _native
 from .._errors import DTypeMismatch, Error, InvalidArgument, UnsupportedOp
 from .._native import SGD, AdamW, Gradients, Tensor, Var
 from ._handles import as_torch, shared
-from ._parts import check_held
+from ._parts import check_held, in_place_of, packed_parts
 from ._recorded import RecordedTensor
 from ._recording import Recording
 from ._told import error, told_text
@@ -109,7 +109,8 @@ class Owned(Kept):
 
     def __init__(self, model: torch.nn.Module, layout: str) -> None:
         super().__init__(model, layout)
-        memo: dict[int, Any] = {}
+        # Packed modules are the model's own: a copy has no plain weights.
+        memo: dict[int, Any] = {id(x): x for x in packed_parts(model).values()}
         plain: dict[str, torch.Tensor] = {}
         memory: dict[int, str] = {}
         for x, places in self.slots():
@@ -261,7 +262,7 @@ class Owned(Kept):
         versions = getattr(state, "_metadata", None)
         if versions is not None:
             given._metadata = {f"{name}."[len(prefix) : -1]: v for name, v in versions.items() if f"{name}.".startswith(prefix)}
-        with self._with_parameters():
+        with self._with_parameters(), in_place_of("_load_from_state_dict", self.module, lambda path, packed: packed.unchanged(path)):
             try:
                 found = self.module.load_state_dict(given, strict=False, assign=metadata.get("assign_to_params_buffers", False))
             except RuntimeError as e:

@@ -319,6 +319,23 @@ class BlockedModule(OfOnePlan):
         program: Program | None = self.__dict__.get("_program")
         return set() if program is None else {name.split(".")[0] for name in program.exported.state_dict}
 
+    def has_plain_weights(self) -> bool:
+        """Whether `state_dict` gives them: not for a packed file, nor for a copy."""
+        return self._program is not None
+
+    def unchanged(self, path: str) -> Any:
+        """What takes the place of `_load_from_state_dict` where this module is not the one to load: other weights are an error."""
+
+        def load(state: Mapping[str, Any], prefix: str, _: Any, strict: bool, missing: list[str], unexpected: list[str], errors: list[str]) -> None:
+            own = self._named({name.removeprefix(prefix): x for name, x in state.items() if name.startswith(prefix)})
+            known = self.state_dict()
+            missing += [prefix + name for name in known if name not in own]
+            unexpected += [prefix + name for name in own if strict and name not in known]
+            if not all(same_state(known[name], x) for name, x in own.items() if name in known):
+                errors.append(f"other weights for the packed module `{path}`, which is the model's own; load them into the model, and train it again")
+
+        return load
+
     def check_weights(self, model: torch.nn.Module) -> None:
         """Raises `PackMismatch` if weights of the model were edited after they were packed."""
         if not isinstance(model, torch.nn.Module):

@@ -1,6 +1,7 @@
 """Modules of this package inside of a model that is converted, swapped or trained."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -66,6 +67,33 @@ def _check(path: str, module: Any, op: str | None, refused: tuple[str, ...], bes
         what, remedy = _INSTEAD[kind]
         text = f"{f'op `{op}`: ' if op else ''}argument `model`: module `{path or type(module).__name__}` is {what}"
         raise error(InvalidArgument, text, f"{remedy}{besides}", op=op)
+
+
+def packed_parts(model: torch.nn.Module) -> dict[str, Any]:
+    """The packed modules among the children, by path."""
+    return {path: module for path, module in _parts(model) if kind_of(module) == "packed"}
+
+
+def check_saved(model: torch.nn.Module) -> None:
+    """Refuses packed modules without plain weights: `state_dict` could not give those that are trained beside them."""
+    for path, module in packed_parts(model).items():
+        if not module.has_plain_weights():
+            text = f"op `train`: argument `model`: module `{path}` is a packed one of a file, or a copy, which has no plain weights for `net.state_dict()`"
+            remedy = "put the model that it was made of in its place, or keep it in a list, `self.packed = [module]`, which `state_dict` leaves out"
+            raise error(UnsupportedOp, text, remedy, op="train")
+
+
+@contextmanager
+def in_place_of(name: str, model: torch.nn.Module, made: Callable[[str, Any], Any]) -> Iterator[None]:
+    """Packed modules with another method of this name: what `made` gives for each and its path."""
+    packed = packed_parts(model)
+    for path, module in packed.items():
+        vars(module)[name] = made(path, module)
+    try:
+        yield
+    finally:
+        for module in packed.values():
+            del vars(module)[name]
 
 
 def check_not_inside(module: Any, recording: Any) -> None:

@@ -19,7 +19,7 @@ from ._handles import ACTIVE, as_torch, overlap, shared
 from ._inputs import check_traced, traced
 from ._kept import Owned, Parameters
 from ._options import check_module
-from ._parts import check_not_inside, check_parts
+from ._parts import check_not_inside, check_parts, check_saved, in_place_of
 from ._recorded import RecordedTensor
 from ._recording import Recording
 from ._told import error, told_text
@@ -54,6 +54,7 @@ def train(
     """
     check_module(model, "train")
     check_parts(model, "train", "swapped", "trained")
+    check_saved(model)
     for name, given, known in (("layout", layout, _LAYOUTS), ("weights", weights, _WEIGHTS)):
         if given not in known:
             text = f"op `train`: argument `{name}`: got {given!r}, but it is one of {', '.join(map(repr, known))}"
@@ -128,7 +129,9 @@ class TrainedModule(OfOnePlan):
     # What PyTorch's modules have.
 
     def train(self, mode: bool = True) -> "TrainedModule":
-        self.kept.module.train(mode)
+        # Packed modules are for inference, and stay so.
+        with in_place_of("train", self.kept.module, lambda _, packed: lambda mode=True: packed):
+            self.kept.module.train(mode)
         self.training = mode
         return self
 
