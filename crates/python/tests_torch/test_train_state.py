@@ -4,6 +4,7 @@ import io
 
 import blocktensor as bt
 import blocktensor.torch as btt
+import numpy as np
 import pytest
 import torch
 from models import One
@@ -80,6 +81,37 @@ def test_a_state_of_other_weights_is_refused_as_before():
     net.optimizer.load_state_dict({"weight.velocity": torch.zeros(2, 3, 3, 3), "bias.velocity": torch.zeros(4)})
     with pytest.raises(bt.Error):
         stepped(net)
+
+
+
+@pytest.mark.parametrize("kind", OPTIMIZERS)
+def test_a_state_of_some_of_the_weights_is_refused(kind):
+    net = btt.train(model(), OPTIMIZERS[kind]())
+    stepped(net)
+    state = net.optimizer.state_dict()
+    left = sorted({name.rpartition(".")[0] for name in state})
+    lost = left[0]
+    again = btt.train(model(), OPTIMIZERS[kind]())
+    again.optimizer.load_state_dict({name: x for name, x in state.items() if not name.startswith(f"{lost}.")})
+    before = again.state_dict()
+    with pytest.raises(bt.InvalidArgument, match=f"^op `step`: .* none of `{lost}`, which would begin anew; .*pass zeros under their names") as e:
+        stepped(again)
+    assert e.value.op == "step"
+    for name in left:
+        close(again.state_dict()[name], before[name], 0, 0)
+    # The remedies: zeros, with which a weight begins anew, and the whole state.
+    plain = {name: x for name, x in state.items() if name.startswith(f"{lost}.")}
+    again.optimizer.load_state_dict({name: np.zeros(x.shape, "int32" if name.endswith("steps") else "float32") for name, x in plain.items()})
+    again.step()
+    whole = btt.train(model(), OPTIMIZERS[kind]())
+    whole.optimizer.load_state_dict(state)
+    stepped(whole)
+    # Weights that had no gradient begin when they have one.
+    frozen = btt.train(model().requires_grad_(False), OPTIMIZERS[kind]())
+    next(iter(frozen.kept.module.parameters())).requires_grad_()
+    stepped(frozen)
+    frozen.requires_grad_()
+    stepped(frozen)
 
 
 # Buffers.

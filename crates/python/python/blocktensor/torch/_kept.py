@@ -136,6 +136,8 @@ class Owned(Kept):
         self.weights: dict[str, Tensor] = {name: self._packed(name, x) for name, x in plain.items()}
         self._gradients: dict[str, Tensor] = {}
         self._anchor = torch.zeros((), requires_grad=True)
+        #: The optimizer of the last step.
+        self._stepped: SGD | AdamW | None = None
 
     def _packed(self, name: str, x: torch.Tensor) -> Tensor:
         packing, own = self._packings[name], shared(x.detach().clone(memory_format=torch.contiguous_format))
@@ -201,6 +203,8 @@ class Owned(Kept):
         if optimizer is None:
             text = "op `step`: the module was made without an optimizer"
             raise error(InvalidArgument, text, "pass `blocktensor.grad.SGD(...)` to `train`, or set `net.optimizer`", op="step")
+        if optimizer is not self._stepped:
+            self._check_state(optimizer)
         try:
             self.weights = optimizer.step(self.weights, self._gradients)
         except Error:
@@ -211,6 +215,17 @@ class Owned(Kept):
                 raise
             optimizer.load_state_dict(after)
             self.weights = optimizer.step(self.weights, self._gradients)
+        self._stepped = optimizer
+
+    def _check_state(self, optimizer: "SGD | AdamW") -> None:
+        """Refuses a state of some of the weights that a first step moves: the others would begin anew."""
+        known = {name.rpartition(".")[0] for name in optimizer.state_dict()}
+        missing = [name for name in self._gradients if name not in known]
+        if known & self._gradients.keys() and missing:
+            told = ", ".join(f"`{name}`" for name in missing[:4]) + (f" and {len(missing) - 4} others" if len(missing) > 4 else "")
+            text = f"op `step`: the optimizer has the state of other weights, and none of {told}, which would begin anew"
+            remedy = "load what `state_dict()` gave whole; for weights that are to begin anew pass zeros under their names (of AdamW `steps` too)"
+            raise error(InvalidArgument, text, remedy, op="step")
 
     def _laid_out(self, name: str, t: Tensor) -> Tensor:
         """A state of the optimiser in the layout of its weights: one that was saved may be of a module with another layout."""
