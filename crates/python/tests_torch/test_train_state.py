@@ -83,7 +83,6 @@ def test_a_state_of_other_weights_is_refused_as_before():
         stepped(net)
 
 
-
 @pytest.mark.parametrize("kind", OPTIMIZERS)
 def test_a_state_of_some_of_the_weights_is_refused(kind):
     net = btt.train(model(), OPTIMIZERS[kind]())
@@ -112,6 +111,23 @@ def test_a_state_of_some_of_the_weights_is_refused(kind):
     stepped(frozen)
     frozen.requires_grad_()
     stepped(frozen)
+
+
+@pytest.mark.parametrize("steps", [-1, -5, -(2**31)])
+def test_a_count_of_steps_is_not_negative(steps):
+    net = btt.train(model(), OPTIMIZERS["adamw"]())
+    stepped(net)
+    state = net.optimizer.state_dict()
+    again = btt.train(model(), OPTIMIZERS["adamw"]())
+    again.optimizer.load_state_dict({**state, "0.weight.steps": np.array(steps, "int32")})
+    before = again.state_dict()
+    with pytest.raises(bt.InvalidArgument, match=rf"^op `step`: .* `0\.weight\.steps` of {steps}, .*; load what `state_dict\(\)`"):
+        stepped(again)
+    for name, x in again.state_dict().items():
+        close(x, before[name], 0, 0)
+    again.optimizer.load_state_dict(state)
+    stepped(again)
+    assert all(x.isfinite().all() for x in again.state_dict().values())
 
 
 # Buffers.
