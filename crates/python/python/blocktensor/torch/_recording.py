@@ -22,6 +22,7 @@ from .._errors import (
     UnsupportedOp,
 )
 from .._native import Tape, Tensor, Var
+from ._before import Before
 from ._calls import call as call_torch
 from ._handles import ACTIVE, Handle, check_autocast, shared, value_of
 from ._lower import RESULTS
@@ -71,25 +72,19 @@ class Recording:
 
     @contextmanager
     def active(self, keeps: bool = True) -> Iterator[None]:
-        """Makes it the forward of this thread. Unless it `keeps`, statistics are afterwards what they were, as after an error."""
+        """Makes it the forward of this thread. Unless it `keeps`, the module is afterwards as it was, as after an error: see `Before`."""
         check_not_inside(self.module, ACTIVE.recording)
-        places = [
-            (f"{path}.{name}" if path else name, module._buffers, name, x)
-            for path, module in self.module.named_modules()
-            for name, x in module._buffers.items()
-        ]
-        # Buffers that a forward writes into: statistics, and what modules count. Larger ones, such as masks, are seldom written.
-        kept = [(x, x.detach().clone()) for x in self.module.buffers() if x.ndim <= 1 or not keeps]
+        before = Before(self.module, all_elements=not keeps)
         ACTIVE.recording = self
         try:
             yield
             if self.missing:
                 raise self._told()
-            _check_assigned(places)
+            before.check_assigned()
             if not keeps:
-                _put_back(kept, places)
+                before.put_back()
         except BaseException as e:
-            _put_back(kept, places)
+            before.put_back()
             if isinstance(e, (TypeError, ValueError, RuntimeError)) and not isinstance(e, Error):
                 self._check_taken(e)
             if self.missing and isinstance(e, Exception) and not getattr(e, "missing", None):
@@ -335,27 +330,6 @@ class Recording:
 
 def _is_blocked(x: Any) -> bool:
     return isinstance(x, Tensor) and x.is_blocked
-
-
-#: A buffer: its path, its module's own dictionary, its name there, and what it is.
-_Place = tuple[str, dict[str, Any], str, Any]
-
-
-def _check_assigned(places: list[_Place]) -> None:
-    """Refuses a forward that puts a value of its own into the place of a buffer: it would be of no use, and could not be saved."""
-    assigned = [path for path, place, name, _ in places if isinstance(place.get(name), RecordedTensor)]
-    if assigned:
-        text = f"op `train`: the forward assigns a value to the buffer `{assigned[0]}`, and values are of use in their forward alone"
-        name = assigned[0].split(".")[-1]
-        raise error(UnsupportedOp, text, f"assign numbers: `self.{name} = torch.from_numpy(x.detach().numpy()).clone()`", op="train")
-
-
-def _put_back(kept: list[tuple[torch.Tensor, torch.Tensor]], places: list[_Place]) -> None:
-    for _, place, name, before in places:
-        place[name] = before
-    with torch.no_grad():
-        for x, before in kept:
-            x.copy_(before)
 
 
 def _mapped(function: Callable[[Any], Any], given: Any) -> list[Any]:

@@ -213,7 +213,9 @@ class TrainedModule(OfOnePlan):
     def check(self, *args: Any, **named: Any) -> None:
         """Raises the error that lists all calls without an op or a gradient, for inputs like these. `reorders` are those of a forward.
 
-        It runs the model's forward once and keeps nothing: statistics and PyTorch's generator of random numbers are as before.
+        It runs the model's forward once. Buffers, attributes of modules (with the entries of lists, dictionaries and sets, and the elements
+        of tensors) and PyTorch's generator of random numbers are afterwards as before. Not put back are deeper objects that the forward
+        writes into, what is outside of the model, and other generators.
         """
         with torch.random.fork_rng(devices=[]), torch.enable_grad():
             _unrecorded(self, args, named, False)
