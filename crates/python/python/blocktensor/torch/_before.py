@@ -44,7 +44,7 @@ class Before:
             for x in own.values():
                 if isinstance(x, torch.Tensor) and x.layout == torch.strided and not x.is_meta:
                     tensors[id(x)] = x
-                elif type(x) in _CONTAINERS:
+                elif isinstance(x, _CONTAINERS) and type(x) in _CONTAINERS:
                     self._entries.append((x, x.copy()))
         self._elements = [(x, x.detach().clone()) for x in tensors.values() if x.ndim <= 1 or all_elements]
 

@@ -13,6 +13,7 @@ from .. import _native
 from .._errors import DTypeMismatch, Error, InvalidArgument, UnsupportedOp
 from .._native import SGD, AdamW, Gradients, Tensor, Var
 from ._handles import as_torch, shared
+from ._loads import only_its_own
 from ._parts import check_held, in_place_of, packed_parts
 from ._recorded import RecordedTensor
 from ._recording import Recording
@@ -283,7 +284,7 @@ class Owned(Kept):
         versions = getattr(state, "_metadata", None)
         if versions is not None:
             given._metadata = {f"{name}."[len(prefix) : -1]: v for name, v in versions.items() if f"{name}.".startswith(prefix)}
-        with self._with_parameters(), in_place_of("_load_from_state_dict", self.module, lambda path, packed: packed.unchanged(path)):
+        with self._with_parameters(), in_place_of("_load_from_state_dict", self.module, only_its_own):
             try:
                 found = self.module.load_state_dict(given, strict=False, assign=metadata.get("assign_to_params_buffers", False))
             except RuntimeError as e:

@@ -84,11 +84,11 @@ def check_saved(model: torch.nn.Module) -> None:
 
 
 @contextmanager
-def in_place_of(name: str, model: torch.nn.Module, made: Callable[[str, Any], Any]) -> Iterator[None]:
-    """Packed modules with another method of this name: what `made` gives for each and its path."""
+def in_place_of(name: str, model: torch.nn.Module, made: Callable[[Any, str], Any]) -> Iterator[None]:
+    """Packed modules with another method of this name: what `made` gives for each, with its path."""
     packed = packed_parts(model)
     for path, module in packed.items():
-        vars(module)[name] = made(path, module)
+        vars(module)[name] = made(module, path)
     try:
         yield
     finally:

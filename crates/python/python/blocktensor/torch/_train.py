@@ -130,7 +130,7 @@ class TrainedModule(OfOnePlan):
 
     def train(self, mode: bool = True) -> "TrainedModule":
         # Packed modules are for inference, and stay so.
-        with in_place_of("train", self.kept.module, lambda _, packed: lambda mode=True: packed):
+        with in_place_of("train", self.kept.module, lambda packed, _: lambda mode=True: packed):
             self.kept.module.train(mode)
         self.training = mode
         return self
