@@ -81,10 +81,17 @@ INDICES = {
 def test_indices_are_computed_with_in_pytorch(name):
     e = refused(lambda y, s: y * INDICES[name](y.argmax(1, keepdim=True)), bt.UnsupportedDType)
     assert e.remedy == "compute with it in PyTorch: `torch.from_numpy(x.numpy())`"
+    assert e.__cause__ is not e
     works(
         lambda y, s: y * INDICES[name](torch.from_numpy(y.detach().argmax(1, keepdim=True).numpy()).long()),
         lambda y, s: y * INDICES[name](y.argmax(1, keepdim=True)),
     )
+
+
+def test_a_dtype_whose_result_has_no_size_is_told_once():
+    """The zeros that stand in end the search where PyTorch does not take the dtype either."""
+    e = refused(lambda y, s: y * y.argmax(1).mean(), bt.UnsupportedDType)
+    assert e.op == "mean" and e.__cause__ is not e
 
 
 def test_dtypes_do_not_end_the_search():

@@ -91,7 +91,9 @@ class Recording:
                 # The model's code met zeros in place of results.
                 if isinstance(e, UnsupportedOp):
                     self._miss(e.op or "", e)
-                raise self._told() from e
+                told = self._told()
+                if told is not e:
+                    raise told from e
             raise
         finally:
             ACTIVE.recording = None
@@ -177,7 +179,8 @@ class Recording:
                 made = function(*given[0], **given[1])
             return pytree.tree_map_only(torch.Tensor, zeros, made)
         except Exception:
-            raise self._told() from e
+            told = self._told()
+            raise told from None if told is e else e
 
     def _told(self) -> Exception:
         """One error for all calls that cannot run."""
