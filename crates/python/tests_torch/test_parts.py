@@ -143,3 +143,65 @@ def test_gradients_that_are_not_finite(weights):
     # Without gradients there is nothing to scale.
     net.zero_grad()
     assert net.clip_grad_norm_(1.0) == 0
+
+
+class Behind(nn.Module):
+    """A packed module behind a convolution, which it gives no gradient, and before one."""
+
+    def __init__(self, inner):
+        super().__init__()
+        torch.manual_seed(3)
+        self.conv, self.inner, self.last = nn.Conv2d(3, 3, 1), inner, nn.Conv2d(4, 2, 1)
+
+    def forward(self, x):
+        return self.last(self.inner(self.conv(x).detach()))
+
+
+@pytest.mark.parametrize("weights", ["torch", "blocktensor"])
+def test_the_state_of_a_packed_module_stays_in_that_of_the_trained_one(weights):
+    model, plain = Behind(MADE["packed"]()), Behind(base().requires_grad_(False))
+    net = btt.train(model, weights=weights) if weights == "torch" else btt.train(model, bt.grad.SGD(0.1))
+    assert net.train() is net and net.training and not model.inner.training and net.eval() is net
+    net(X).sum().backward()
+    plain(X).sum().backward()
+    if weights == "torch":
+        torch.optim.SGD(net.parameters(), 0.1).step()
+    else:
+        net.step()
+    torch.optim.SGD(plain.parameters(), 0.1).step()
+    state = net.state_dict()
+    assert list(state) == list(plain.state_dict())
+    for name, x in plain.state_dict().items():
+        close(state[name], x)
+    again = Behind(base())
+    again.load_state_dict(state)
+    close(again(X), plain(X))
+    other = btt.train(Behind(MADE["packed"]()), weights=weights)
+    other.load_state_dict(state)
+    close(other(X), plain(X))
+    lacks = {name: x for name, x in state.items() if name != "inner.0.bias"}
+    assert other.load_state_dict(lacks, strict=False).missing_keys == ["inner.0.bias"]
+
+
+def test_other_weights_are_not_loaded_into_the_packed_module_of_a_model():
+    model = Behind(MADE["packed"]())
+    net, before = btt.train(model), model.inner(X)
+    state = {name: x * 2 for name, x in net.state_dict().items()}
+    with pytest.raises(RuntimeError, match="other weights for the packed module `inner`, .*; load them into the model, and train it again"):
+        net.load_state_dict(state)
+    close(model.inner(X), before, 0, 0)
+    # The remedy.
+    model.load_state_dict(state)
+    close(btt.train(model)(X), model(X))
+
+
+@pytest.mark.parametrize("weights", ["torch", "blocktensor"])
+def test_a_packed_module_without_plain_weights_is_refused(weights):
+    packed = copy.deepcopy(MADE["packed"]())
+    with pytest.raises(bt.UnsupportedOp, match=r"module `inner` is a packed one of a file, .*`net\.state_dict\(\)`; .*`self\.packed = \[module\]`"):
+        btt.train(Behind(packed), weights=weights)
+    model = One(lambda s, x: s.last(s.packed[0](x)), packed=[packed], last=nn.Conv2d(4, 2, 1))
+    net = btt.train(model, weights=weights)
+    net(X).sum().backward()
+    assert list(net.state_dict()) == ["last.weight", "last.bias"]
+    close(net(X), model.last(packed(X)))

@@ -1,9 +1,12 @@
 """What a training keeps between steps: the optimiser's state beside layouts and files, and buffers that a forward writes."""
 
+import copy
 import io
+from collections import deque
 
 import blocktensor as bt
 import blocktensor.torch as btt
+import numpy as np
 import pytest
 import torch
 from models import One
@@ -80,6 +83,53 @@ def test_a_state_of_other_weights_is_refused_as_before():
     net.optimizer.load_state_dict({"weight.velocity": torch.zeros(2, 3, 3, 3), "bias.velocity": torch.zeros(4)})
     with pytest.raises(bt.Error):
         stepped(net)
+
+
+@pytest.mark.parametrize("kind", OPTIMIZERS)
+def test_a_state_of_some_of_the_weights_is_refused(kind):
+    net = btt.train(model(), OPTIMIZERS[kind]())
+    stepped(net)
+    state = net.optimizer.state_dict()
+    left = sorted({name.rpartition(".")[0] for name in state})
+    lost = left[0]
+    again = btt.train(model(), OPTIMIZERS[kind]())
+    again.optimizer.load_state_dict({name: x for name, x in state.items() if not name.startswith(f"{lost}.")})
+    before = again.state_dict()
+    with pytest.raises(bt.InvalidArgument, match=f"^op `step`: .* none of `{lost}`, which would begin anew; .*pass zeros under their names") as e:
+        stepped(again)
+    assert e.value.op == "step"
+    for name in left:
+        close(again.state_dict()[name], before[name], 0, 0)
+    # The remedies: zeros, with which a weight begins anew, and the whole state.
+    plain = {name: x for name, x in state.items() if name.startswith(f"{lost}.")}
+    again.optimizer.load_state_dict({name: np.zeros(x.shape, "int32" if name.endswith("steps") else "float32") for name, x in plain.items()})
+    again.step()
+    whole = btt.train(model(), OPTIMIZERS[kind]())
+    whole.optimizer.load_state_dict(state)
+    stepped(whole)
+    # Weights that had no gradient begin when they have one.
+    frozen = btt.train(model().requires_grad_(False), OPTIMIZERS[kind]())
+    next(iter(frozen.kept.module.parameters())).requires_grad_()
+    stepped(frozen)
+    frozen.requires_grad_()
+    stepped(frozen)
+
+
+@pytest.mark.parametrize("steps", [-1, -5, -(2**31)])
+def test_a_count_of_steps_is_not_negative(steps):
+    net = btt.train(model(), OPTIMIZERS["adamw"]())
+    stepped(net)
+    state = net.optimizer.state_dict()
+    again = btt.train(model(), OPTIMIZERS["adamw"]())
+    again.optimizer.load_state_dict({**state, "0.weight.steps": np.array(steps, "int32")})
+    before = again.state_dict()
+    with pytest.raises(bt.InvalidArgument, match=rf"^op `step`: .* `0\.weight\.steps` of {steps}, .*; load what `state_dict\(\)`"):
+        stepped(again)
+    for name, x in again.state_dict().items():
+        close(x, before[name], 0, 0)
+    again.optimizer.load_state_dict(state)
+    stepped(again)
+    assert all(x.isfinite().all() for x in again.state_dict().values())
 
 
 # Buffers.
@@ -161,3 +211,70 @@ def test_values_in_buffers_are_refused_with_a_way():
         with pytest.raises(bt.UnsupportedOp) as e:
             net(X)
         assert way in str(e.value) and not net.state_dict()["mean"].any()
+
+
+class Remembers(nn.Module):
+    """State of all kinds beside buffers: what a forward counts, lists, and writes into."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 1)
+        self.register_buffer("wide", torch.zeros(2, 4))
+        self.count, self.name, self.last, self.plain, self.square = 0, "new", None, torch.zeros(4), torch.zeros(2, 2)
+        self.seen, self.by_name, self.kinds, self.window = [], {}, set(), deque(maxlen=2)
+        self.raises = False
+
+    def forward(self, x):
+        y = self.conv(x)
+        self.count += 1
+        self.name, self.last, self.fresh = "old", tuple(y.shape), 1.0
+        self.plain += 1
+        self.seen.append(self.count)
+        self.by_name["last"] = self.count
+        self.kinds.add(self.count)
+        self.window.append(self.count)
+        if self.raises != "narrow":
+            self.square.add_(1)
+            self.wide[0] += 1
+        if self.raises:
+            raise ZeroDivisionError
+        return y
+
+
+def state_of(model):
+    tensors = {name: x.tolist() for name, x in (("wide", model.wide), ("plain", model.plain), ("square", model.square))}
+    kept = [model.count, model.name, model.last, model.seen, model.by_name, model.kinds, list(model.window), hasattr(model, "fresh")]
+    return copy.deepcopy([tensors, *kept])
+
+
+def test_a_check_leaves_attributes_of_the_model():
+    model = Remembers()
+    for one in (btt.train(model, weights="torch"), btt.train(model)):
+        of = one.kept.module
+        before, objects = state_of(of), (of.seen, of.by_name, of.plain, of.window)
+        one.check(X)
+        assert state_of(of) == before and all(a is b for a, b in zip((of.seen, of.by_name, of.plain, of.window), objects, strict=True))
+        one(X)
+        assert of.count == 1 and of.seen == [1] and of.fresh and of.plain.tolist() == [1] * 4 and of.wide[0].tolist() == [1] * 4
+        after = state_of(of)
+        one.check(X)
+        assert state_of(of) == after
+
+
+def test_a_forward_that_raises_leaves_attributes_and_narrow_tensors():
+    model = Remembers()
+    net = btt.train(model, weights="torch")
+    net(X)
+    model.raises = "narrow"
+    before = state_of(model)
+    with pytest.raises(ZeroDivisionError):
+        net(X)
+    assert state_of(model) == before
+    model.raises = True
+    with pytest.raises(ZeroDivisionError):
+        net(X)
+    # Elements of two axes and more are not put back after an error, as docs/python.md says.
+    assert model.square.tolist() == [[2, 2], [2, 2]] and model.count == 1
+    with pytest.raises(ZeroDivisionError):
+        net.check(X)
+    assert model.square.tolist() == [[2, 2], [2, 2]]

@@ -338,7 +338,9 @@ def _note_views(made: Any, operands: list[Handle]) -> None:
 def _result(name: str, form: Form, arguments: list[Any], keywords: dict[str, Any]) -> Any:
     values = [_value(x) for x in arguments]
     named = {k: _value(x) for k, x in keywords.items()} if keywords else keywords
-    if form.trains and not _is_recorded(name) and any(name in TRAINS and x is True for (name, _), x in zip(form.positional, values, strict=False)):
+    # The table says of a batch norm what is wanted in place of the batch's statistics, in eval mode too.
+    is_told = _is_recorded(name) or name == "batch_norm"
+    if form.trains and not is_told and any(name in TRAINS and x is True for (name, _), x in zip(form.positional, values, strict=False)):
         if ACTIVE.recording is not None:
             raise Unsupported("no op of blocktensor does what it does in training mode")
         raise Unsupported("training mode; call `model.eval()`, or pass `training=False`")

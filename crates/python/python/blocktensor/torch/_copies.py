@@ -14,6 +14,7 @@ from .._errors import UnsupportedOp
 from ._attributes import Generators, HeldState, attributes_of, containers
 from ._noticed import Errors, Place
 from ._outside import Outside
+from ._parts import check_held
 from ._promises import is_random
 from ._told import error, told
 
@@ -43,6 +44,7 @@ def _copied(model: torch.nn.Module, known: dict[int, Any]) -> torch.nn.Module:
         _give_hooks(model, made, memo)
         return made
     except Exception as e:
+        check_held(model, None, "trained")
         text = f"argument `model`: {_uncopyable(model, known)} cannot be copied ({told(e)}), and conversion runs copies of a model"
         remedy = "give its class a `__deepcopy__`, or keep it outside of the model"
         raise error(UnsupportedOp, text, remedy, op="deepcopy") from e

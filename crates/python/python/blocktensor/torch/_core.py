@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _table as _table  # fills the table
-from ._values import TABLE, Builder, Unsupported, Value, aten
+from ._values import OF_THE_BATCH, TABLE, Builder, Unsupported, Value, aten
 
 #: What `getitem` takes of a norm that returns its statistics too.
 _Results = list[Value | None]
@@ -47,7 +47,7 @@ def native_group_norm(
 def own_statistics(b: Builder, x: Value, weight: Value | None, bias: Value | None, *rest: Any) -> _Results:
     """An instance norm: that of one image with a channel for each of the batch."""
     if len(rest) != 3 or x.shape[0] != 1:
-        raise Unsupported("a batch norm of the batch's own statistics; use running statistics and `model.eval()`")
+        raise Unsupported(OF_THE_BATCH)
     return [b.op("instance_norm", x=x, weight=weight, bias=bias, eps=rest[2]), None, None]
 
 

@@ -95,9 +95,16 @@ def _of_mask(mask: torch.Tensor, axis: int) -> str:
     return f"write `{joined}[{':, ' * axis}torch.from_numpy(mask.numpy()).flatten().nonzero().squeeze(1)]`"
 
 
+def _index_of(t: Tensor) -> torch.Tensor:
+    """An index that this package computed. The elements of a mask are not read: it is refused."""
+    if t.dtype == "u8":
+        return torch.empty(t.shape, dtype=torch.uint8, device="meta")
+    return as_torch(t if ACTIVE.recording is None else ACTIVE.recording.plain("getitem", t))
+
+
 def _selected(x: Handle, data: Tensor, axis: int, part: Any) -> Tensor:
     if isinstance(part, (Handle, Tensor)):
-        part = as_torch(part.held if isinstance(part, Handle) else part)
+        part = _index_of(part.held if isinstance(part, Handle) else part)
     wanted = torch.as_tensor(part if isinstance(part, torch.Tensor) else list(part))
     # A mask of this package is u8, so u8 is no index.
     if wanted.is_floating_point():

@@ -87,7 +87,8 @@ def problem(x: Any, expected: Expected) -> Exception | None:
         return error(UnsupportedOp, text, remedy, op="torch.func")
     if isinstance(x, FakeTensor):
         text = f"argument `{name}`: got a stand-in of a trace (`torch.export`), but a plan computes with elements"
-        return error(UnsupportedOp, text, "export the model itself", op="torch.export")
+        remedy = "export the model itself; inside of another model, put the model that this module was made of in its place"
+        return error(UnsupportedOp, text, remedy, op="torch.export")
     found = elsewhere(x)
     if found is not None:
         return _refused(name, *found)

@@ -13,6 +13,8 @@ from .. import _native
 from .._errors import DTypeMismatch, Error, InvalidArgument, UnsupportedOp
 from .._native import SGD, AdamW, Gradients, Tensor, Var
 from ._handles import as_torch, shared
+from ._loads import only_its_own
+from ._parts import check_held, in_place_of, packed_parts
 from ._recorded import RecordedTensor
 from ._recording import Recording
 from ._told import error, told_text
@@ -108,7 +110,8 @@ class Owned(Kept):
 
     def __init__(self, model: torch.nn.Module, layout: str) -> None:
         super().__init__(model, layout)
-        memo: dict[int, Any] = {}
+        # Packed modules are the model's own: a copy has no plain weights.
+        memo: dict[int, Any] = {id(x): x for x in packed_parts(model).values()}
         plain: dict[str, torch.Tensor] = {}
         memory: dict[int, str] = {}
         for x, places in self.slots():
@@ -126,6 +129,7 @@ class Owned(Kept):
         try:
             self.module = copy.deepcopy(model, memo)
         except Exception as e:
+            check_held(model, "train", "trained")
             text = f"op `train`: argument `model`: it cannot be copied: {told_text(e)}"
             raise error(UnsupportedOp, text, 'pass `weights="torch"`, which trains the model itself', op="train") from e
         self._slots = list(self.slots())
@@ -133,6 +137,8 @@ class Owned(Kept):
         self.weights: dict[str, Tensor] = {name: self._packed(name, x) for name, x in plain.items()}
         self._gradients: dict[str, Tensor] = {}
         self._anchor = torch.zeros((), requires_grad=True)
+        #: The optimizer of the last step.
+        self._stepped: SGD | AdamW | None = None
 
     def _packed(self, name: str, x: torch.Tensor) -> Tensor:
         packing, own = self._packings[name], shared(x.detach().clone(memory_format=torch.contiguous_format))
@@ -198,6 +204,8 @@ class Owned(Kept):
         if optimizer is None:
             text = "op `step`: the module was made without an optimizer"
             raise error(InvalidArgument, text, "pass `blocktensor.grad.SGD(...)` to `train`, or set `net.optimizer`", op="step")
+        if optimizer is not self._stepped:
+            self._check_state(optimizer)
         try:
             self.weights = optimizer.step(self.weights, self._gradients)
         except Error:
@@ -208,6 +216,23 @@ class Owned(Kept):
                 raise
             optimizer.load_state_dict(after)
             self.weights = optimizer.step(self.weights, self._gradients)
+        self._stepped = optimizer
+
+    def _check_state(self, optimizer: "SGD | AdamW") -> None:
+        """Refuses before a first step what no optimizer gave: a negative count of steps, whose correction of means has no number, and the
+        state of only some of the weights that it moves."""
+        state = optimizer.state_dict()
+        for name, x in state.items():
+            if name.endswith(".steps") and x.item() < 0:
+                text = f"op `step`: the optimizer has the state `{name}` of {x.item()}, but it is a count of steps, 0 or more"
+                raise error(InvalidArgument, text, "load what `state_dict()` of an optimizer gave", op="step")
+        known = {name.rpartition(".")[0] for name in state}
+        missing = [name for name in self._gradients if name not in known]
+        if known & self._gradients.keys() and missing:
+            told = ", ".join(f"`{name}`" for name in missing[:4]) + (f" and {len(missing) - 4} others" if len(missing) > 4 else "")
+            text = f"op `step`: the optimizer has the state of other weights, and none of {told}, which would begin anew"
+            remedy = "load what `state_dict()` gave whole; for weights that are to begin anew pass zeros under their names (of AdamW `steps` too)"
+            raise error(InvalidArgument, text, remedy, op="step")
 
     def _laid_out(self, name: str, t: Tensor) -> Tensor:
         """A state of the optimiser in the layout of its weights: one that was saved may be of a module with another layout."""
@@ -259,7 +284,7 @@ class Owned(Kept):
         versions = getattr(state, "_metadata", None)
         if versions is not None:
             given._metadata = {f"{name}."[len(prefix) : -1]: v for name, v in versions.items() if f"{name}.".startswith(prefix)}
-        with self._with_parameters():
+        with self._with_parameters(), in_place_of("_load_from_state_dict", self.module, only_its_own):
             try:
                 found = self.module.load_state_dict(given, strict=False, assign=metadata.get("assign_to_params_buffers", False))
             except RuntimeError as e:

@@ -100,6 +100,21 @@ def loaded(own: Mapping[str, torch.Tensor], given: Mapping[str, torch.Tensor]) -
     return made
 
 
+def only_its_own(packed: Any, path: str) -> Any:
+    """The `_load_from_state_dict` of a packed module that only the model may load into: other weights are an error."""
+
+    def load(state: Mapping[str, Any], prefix: str, _: Any, strict: bool, missing: Any, unexpected: Any, errors: list[str]) -> None:
+        given = packed.named({name.removeprefix(prefix): x for name, x in state.items() if name.startswith(prefix)})
+        known = packed.state_dict()
+        missing += [prefix + name for name in known if name not in given]
+        unexpected += [prefix + name for name in given if strict and name not in known]
+        if not all(same_state(known[name], x) for name, x in given.items() if name in known):
+            what = f"other weights for the packed module `{path}`, which is the model's own"
+            errors.append(f"{what}; load them into the model, and train it again")
+
+    return load
+
+
 def changes_what_it_loads(model: torch.nn.Module) -> str | None:
     """The path of a module whose own code gives weights other values than those that it loads. Code that renames what older versions
     saved does not: it is found by loading the values that are there."""

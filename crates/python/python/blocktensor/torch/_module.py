@@ -319,6 +319,10 @@ class BlockedModule(OfOnePlan):
         program: Program | None = self.__dict__.get("_program")
         return set() if program is None else {name.split(".")[0] for name in program.exported.state_dict}
 
+    def has_plain_weights(self) -> bool:
+        """Whether `state_dict` gives them: not for a packed file, nor for a copy."""
+        return self._program is not None
+
     def check_weights(self, model: torch.nn.Module) -> None:
         """Raises `PackMismatch` if weights of the model were edited after they were packed."""
         if not isinstance(model, torch.nn.Module):
@@ -327,7 +331,7 @@ class BlockedModule(OfOnePlan):
         if self._program is None:
             text = "a packed file, or a copy of a packed module, does not know the plain weights that it was packed from"
             raise error(UnsupportedOp, text, "check the module that `to_blocked` returned")
-        self._check(self._named(dict(attributes_of(model))), self._packed)
+        self._check(self.named(dict(attributes_of(model))), self._packed)
 
     def changed(self, tensors: Mapping[str, torch.Tensor], names: Iterable[str]) -> list[str]:
         """Which of these weights differ from the packed ones."""
@@ -341,7 +345,7 @@ class BlockedModule(OfOnePlan):
             text = f"weights differ from the packed ones: {', '.join(changed[:8])}{' ...' if len(changed) > 8 else ''}"
             raise error(PackMismatch, text, "call `load_state_dict(model.state_dict())`, which packs them again")
 
-    def _named(self, tensors: Mapping[str, Any]) -> dict[str, Any]:
+    def named(self, tensors: Mapping[str, Any]) -> dict[str, Any]:
         """The tensors by the names that this module has for them: `torch.compile` puts a part of its own into names."""
         assert self._program is not None
         own = {plain_name(name): name for name in (*self._packed, *self._program.exported.state_dict, *self._program.saved.beside)}
@@ -398,7 +402,7 @@ class BlockedModule(OfOnePlan):
             text = f"argument `state_dict`: got {type(state_dict).__name__}, but weights are tensors by name"
             raise error(InvalidArgument, text, "pass the state dict of the same model")
         own, beside = self._program.exported.state_dict, self._program.saved.beside
-        state_dict = self._named(state_dict)
+        state_dict = self.named(state_dict)
         for name, x in state_dict.items():
             if name in beside and not same_state(beside[name], x):
                 text = f"argument `state_dict`: got another `{name}` than the model had when it was converted, and a packed module has no code to load it"

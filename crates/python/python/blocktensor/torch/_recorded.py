@@ -145,6 +145,19 @@ class RecordedTensor(Answers):
         """PyTorch's: how it lies in memory is no question of the model's."""
         return torch.strided
 
+    def stride(self, dim: int | None = None) -> Any:
+        self._check_rows("stride")
+        return super().stride(dim)
+
+    def data_ptr(self) -> int:
+        self._check_rows("data_ptr")
+        return super().data_ptr()
+
+    def _check_rows(self, name: str) -> None:
+        """Refuses to say where elements lie that are in blocks."""
+        if getattr(self.held, "is_blocked", False):
+            raise _refused(name, f"leave it out, or ask numbers in rows: `torch.from_numpy(x.detach().numpy()).{name}()`")
+
     def is_contiguous(self, memory_format: Any = None) -> bool:
         is_view = isinstance(self.held, Tensor) and self.held.layout.startswith("strides")
         return memory_format in (None, torch.contiguous_format) and not is_view

@@ -8,7 +8,7 @@ import torch
 import torch.utils.checkpoint
 
 from .._native import Var
-from ._handles import ACTIVE, shared, value_of
+from ._handles import ACTIVE, as_torch, shared, value_of
 from ._values import TABLE, WRITTEN_AS, Builder, Unsupported, Value, adds_to
 from ._weights import Weight
 
@@ -18,21 +18,27 @@ RECORDED: dict[str, Callable[..., Any]] = {}
 
 recorded = adds_to(RECORDED)
 
-#: Losses of labels, which are integers, and what to write for them.
-_OF_LABELS = {
-    "cross_entropy_loss": "call `F.cross_entropy(net(x), y)` on what the module returns, "
-    "or pass `F.one_hot(y, classes).movedim(-1, 1).float()`",
-    **dict.fromkeys(
-        ("nll_loss", "nll_loss_nd", "nll_loss2d"),
-        "call `F.nll_loss(net(x), y)` on what the module returns, or write `-x.gather(1, y[:, None]).mean()`",
-    ),
-}
+#: Losses of labels, which are integers, by their names in aten.
+_OF_LABELS = {"cross_entropy_loss": "cross_entropy", **dict.fromkeys(("nll_loss", "nll_loss_nd", "nll_loss2d"), "nll_loss")}
+
+#: What is left of a loss for each label by aten's numbers for `reduction`.
+_REDUCED = {0: ".squeeze(1)", 1: ".mean()", 2: ".sum()"}
 
 
 def check_labels(name: str, values: list[Any]) -> None:
     """Refuses a loss of labels, which PyTorch takes for comparisons and choices of integers."""
     if name in _OF_LABELS and len(values) > 1 and getattr(values[1], "dtype", "f32") != "f32":
-        raise Unsupported("labels that are integers: a loss of them has no op", _OF_LABELS[name])
+        raise Unsupported("labels that are integers: a loss of them has no op", _for_labels(_OF_LABELS[name], *values))
+
+
+def _for_labels(loss: str, x: Value, labels: Value, weight: Any = None, reduction: int = 1, ignored: int = -100, *_: Any) -> str:
+    """What computes the same: in the forward too, where no label has a weight of its own, or counts for nothing."""
+    way = f"call `F.{loss}(net(x), y)`, with its other arguments, on what the module returns"
+    if weight is not None or len(x.shape) < 2 or bool((as_torch(labels.tensor.to_strided()) == ignored).any()):
+        return way
+    if loss == "cross_entropy":
+        return f"{way}, or pass `F.one_hot(y, {x.shape[1]}).movedim(-1, 1).float()` in place of `y`"
+    return f"{way}, or write `-x.gather(1, y[:, None]){_REDUCED[reduction]}`"
 
 
 #: Calls whose sizes depend on data, or whose results have no gradient: what computes them in a forward.

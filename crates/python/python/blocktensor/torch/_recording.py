@@ -22,12 +22,14 @@ from .._errors import (
     UnsupportedOp,
 )
 from .._native import Tape, Tensor, Var
+from ._before import Before
 from ._calls import call as call_torch
 from ._handles import ACTIVE, Handle, check_autocast, shared, value_of
 from ._lower import RESULTS
 from ._parts import check_not_inside
 from ._recorded import RecordedTensor
 from ._told import error, first_line
+from ._trained_ends import check_elements
 from ._values import Value, is_per_channel
 from ._weights import Packing, Weight, block_of, detached
 
@@ -61,6 +63,8 @@ class Recording:
         self.reorders: list[dict[str, Any]] = []
         #: Calls that cannot run, or have no gradient: the module, the call, the reason.
         self.missing: list[tuple[str, str, str]] = []
+        #: The first error for a dtype: where nothing else is missing, it is raised as it is.
+        self._of_dtypes: Exception | None = None
         #: Tensors of PyTorch whose memory the tape shares.
         self.shared: list[torch.Tensor] = []
         #: The same that are no small buffers of the module, with their versions when they were read.
@@ -72,34 +76,30 @@ class Recording:
 
     @contextmanager
     def active(self, keeps: bool = True) -> Iterator[None]:
-        """Makes it the forward of this thread. Unless it `keeps`, statistics are afterwards what they were, as after an error."""
+        """Makes it the forward of this thread. Unless it `keeps`, the module is afterwards as it was, as after an error: see `Before`."""
         check_not_inside(self.module, ACTIVE.recording)
-        places = [
-            (f"{path}.{name}" if path else name, module._buffers, name, x)
-            for path, module in self.module.named_modules()
-            for name, x in module._buffers.items()
-        ]
-        # Buffers that a forward writes into: statistics, and what modules count. Larger ones, such as masks, are seldom written.
-        kept = [(x, x.detach().clone()) for x in self.module.buffers() if x.ndim <= 1 or not keeps]
+        before = Before(self.module, all_elements=not keeps)
         self._small = {id(x) for x in self.module.buffers() if x.numel() <= _SMALL}
         ACTIVE.recording = self
         try:
             yield
             if self.missing:
                 raise self._told()
-            _check_assigned(places)
+            before.check_assigned()
             self._check_written()
             if not keeps:
-                _put_back(kept, places)
+                before.put_back()
         except BaseException as e:
-            _put_back(kept, places)
+            before.put_back()
             if isinstance(e, (TypeError, ValueError, RuntimeError)) and not isinstance(e, Error):
                 self._check_taken(e)
             if self.missing and isinstance(e, Exception) and not getattr(e, "missing", None):
                 # The model's code met zeros in place of results.
                 if isinstance(e, UnsupportedOp):
                     self._miss(e.op or "", e)
-                raise self._told() from e
+                told = self._told()
+                if told is not e:
+                    raise told from e
             raise
         finally:
             ACTIVE.recording = None
@@ -133,6 +133,9 @@ class Recording:
             if self.tape is not None and not self.records:
                 _check_function()
             check_autocast(function, args[0] if args else None)
+            check_elements((*args, *kwargs.values()))
+            if function in (torch.autograd.grad, torch.autograd.backward):
+                raise _in_the_graph(function)
             if _draws(function) and args and isinstance(args[0], Handle):
                 # PyTorch's own numbers, which its code may write into.
                 return function(torch.empty(args[0].shape, dtype=args[0].dtype), *args[1:], **kwargs)  # type: ignore[attr-defined]
@@ -143,26 +146,31 @@ class Recording:
                 raise
             return self.missed(getattr(function, "__name__", str(function)).strip("_"), e, function, args, kwargs)
         except (DTypeMismatch, UnsupportedDType) as e:
-            raise self._of_dtype(e) from None
+            told = self._of_dtype(e, [*args, *kwargs.values()])
+            if self._of_dtypes is None:
+                self._of_dtypes = told
+            return self.missed(getattr(function, "__name__", str(function)).strip("_"), told, function, args, kwargs)
         finally:
             self.records = before
 
-    def missed(self, name: str, e: UnsupportedOp, function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    def missed(self, name: str, e: Error, function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Notes a call that cannot run. Zeros stand in for its result, which `function` tells the sizes of."""
         self._miss(name, e)
         return self._stand_in(function, args, kwargs, e)
 
-    def _miss(self, name: str, e: UnsupportedOp) -> None:
+    def _miss(self, name: str, e: Error) -> None:
         self.missing.append((self.path(), name, first_line(str(e))))
 
-    def _of_dtype(self, e: DTypeMismatch | UnsupportedDType) -> Exception:
+    def _of_dtype(self, e: DTypeMismatch | UnsupportedDType, given: list[Any]) -> Any:
         """An op's error for a dtype, with the conversion that values and tensors of PyTorch have, and the module."""
+        indices = any(isinstance(x, RecordedTensor) and x.held.dtype == "s32" for x in pytree.tree_leaves(given))
+        remedy = "compute with it in PyTorch: `torch.from_numpy(x.numpy())`" if indices else "pass `x.float()`"
         text = str(e).removesuffix(f"; {e.remedy}").removeprefix(f"op `{e.op}`: ")
-        made: Any = error(type(e), f"op `{e.op}` in module `{self.path()}`: {text}", "pass `x.float()`", op=e.op)
+        made: Any = error(type(e), f"op `{e.op}` in module `{self.path()}`: {text}", remedy, op=e.op)
         made.operands = e.operands
-        return made  # type: ignore[no-any-return]
+        return made
 
-    def _stand_in(self, function: Any, args: Any, kwargs: dict[str, Any], e: UnsupportedOp) -> Any:
+    def _stand_in(self, function: Any, args: Any, kwargs: dict[str, Any], e: Error) -> Any:
         """Zeros of the sizes that PyTorch gives the result. Where it does not tell, the search ends here."""
 
         def without_elements(x: Any) -> Any:
@@ -180,10 +188,13 @@ class Recording:
                 made = function(*given[0], **given[1])
             return pytree.tree_map_only(torch.Tensor, zeros, made)
         except Exception:
-            raise self._told() from e
+            told = self._told()
+            raise told from None if told is e else e
 
     def _told(self) -> Exception:
         """One error for all calls that cannot run."""
+        if self._of_dtypes is not None and len(set(self.missing)) == 1:
+            return self._of_dtypes
         lines = "\n".join(f"  module `{path}`: {name}: {reason}" for path, name, reason in dict.fromkeys(self.missing))
         what = "cannot be recorded" if self.tape is not None else "cannot run"
         text = f"op `train`: {len(set(self.missing))} calls {what}:\n{lines}\n"
@@ -336,27 +347,6 @@ def _is_blocked(x: Any) -> bool:
     return isinstance(x, Tensor) and x.is_blocked
 
 
-#: A buffer: its path, its module's own dictionary, its name there, and what it is.
-_Place = tuple[str, dict[str, Any], str, Any]
-
-
-def _check_assigned(places: list[_Place]) -> None:
-    """Refuses a forward that puts a value of its own into the place of a buffer: it would be of no use, and could not be saved."""
-    assigned = [path for path, place, name, _ in places if isinstance(place.get(name), RecordedTensor)]
-    if assigned:
-        text = f"op `train`: the forward assigns a value to the buffer `{assigned[0]}`, and values are of use in their forward alone"
-        name = assigned[0].split(".")[-1]
-        raise error(UnsupportedOp, text, f"assign numbers: `self.{name} = torch.from_numpy(x.detach().numpy()).clone()`", op="train")
-
-
-def _put_back(kept: list[tuple[torch.Tensor, torch.Tensor]], places: list[_Place]) -> None:
-    for _, place, name, before in places:
-        place[name] = before
-    with torch.no_grad():
-        for x, before in kept:
-            x.copy_(before)
-
-
 def _mapped(function: Callable[[Any], Any], given: Any) -> list[Any]:
     return [[function(x) for x in one] if isinstance(one, (list, tuple)) else function(one) for one in given]
 
@@ -369,6 +359,17 @@ def _draws(function: Any) -> bool:
     """Whether a function makes a tensor of the sizes of another, whose elements are drawn, or are not set yet."""
     name = getattr(function, "__name__", "")
     return name in ("new_empty", "empty_like") or name.startswith("rand") and name.endswith("_like")
+
+
+def _in_the_graph(function: Any) -> Exception:
+    """The error for a gradient that is wanted inside of a forward."""
+    name = f"torch.autograd.{function.__name__}"
+    text = f"op `{name}`: a value in the forward of a trained module is of its tape, which PyTorch does not see"
+    remedy = (
+        "call it on what the module returned: `torch.autograd.grad(net(x).sum(), x)` for inputs; "
+        "after `backward`, `net.gradients()` has those of weights"
+    )
+    return error(UnsupportedOp, text, remedy, op=name)
 
 
 #: The code that calls a module's forward.

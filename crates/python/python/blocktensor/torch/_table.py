@@ -14,7 +14,7 @@ from . import _scatter as _scatter  # adds its entries to the table
 from . import _windows as _windows  # the same
 from ._compose import alike, as_f32, filled, masks, number
 from ._values import TABLE as TABLE
-from ._values import ONLY_RESULTS, Builder, Unsupported, Value, aten, held, pair
+from ._values import OF_THE_BATCH, ONLY_RESULTS, Builder, Unsupported, Value, aten, held, pair
 
 # Ops that take one tensor and no parameters, under the same name.
 for _name in (
@@ -78,7 +78,7 @@ def batch_norm(
         return b.op("batch_norm", x=x, mean=mean, var=var, weight=weight, bias=bias, eps=eps)
     if b.name == "instance_norm":
         return b.op("instance_norm", x=x, weight=weight, bias=bias, eps=eps)
-    raise Unsupported("a batch norm of the batch's own statistics; use running statistics and `model.eval()`")
+    raise Unsupported(OF_THE_BATCH)
 
 
 @aten("layer_norm")

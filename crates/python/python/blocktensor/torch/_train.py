@@ -19,11 +19,11 @@ from ._handles import ACTIVE, as_torch, overlap, shared
 from ._inputs import check_traced, traced
 from ._kept import Owned, Parameters
 from ._options import check_module
-from ._parts import check_not_inside, check_parts
+from ._parts import check_not_inside, check_parts, check_saved, in_place_of
 from ._recorded import RecordedTensor
 from ._recording import Recording
 from ._told import error, told_text
-from ._trained_ends import check_input, check_result, told_inputs
+from ._trained_ends import check_input, check_result, told_elements, told_inputs
 from ._unwrap import unwrapped
 from ._weights import native_block
 
@@ -54,6 +54,7 @@ def train(
     """
     check_module(model, "train")
     check_parts(model, "train", "swapped", "trained")
+    check_saved(model)
     for name, given, known in (("layout", layout, _LAYOUTS), ("weights", weights, _WEIGHTS)):
         if given not in known:
             text = f"op `train`: argument `{name}`: got {given!r}, but it is one of {', '.join(map(repr, known))}"
@@ -128,7 +129,9 @@ class TrainedModule(OfOnePlan):
     # What PyTorch's modules have.
 
     def train(self, mode: bool = True) -> "TrainedModule":
-        self.kept.module.train(mode)
+        # Packed modules are for inference, and stay so.
+        with in_place_of("train", self.kept.module, lambda packed, _: lambda mode=True: packed):
+            self.kept.module.train(mode)
         self.training = mode
         return self
 
@@ -210,7 +213,9 @@ class TrainedModule(OfOnePlan):
     def check(self, *args: Any, **named: Any) -> None:
         """Raises the error that lists all calls without an op or a gradient, for inputs like these. `reorders` are those of a forward.
 
-        It runs the model's forward once and keeps nothing: statistics and PyTorch's generator of random numbers are as before.
+        It runs the model's forward once. Buffers, attributes of modules (with the entries of lists, dictionaries and sets, and the elements
+        of tensors) and PyTorch's generator of random numbers are afterwards as before. Not put back are deeper objects that the forward
+        writes into, what is outside of the model, and other generators.
         """
         with torch.random.fork_rng(devices=[]), torch.enable_grad():
             _unrecorded(self, args, named, False)
@@ -252,7 +257,7 @@ class TrainedModule(OfOnePlan):
             run.variables = variables
             leaves = [run.input(x) if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in leaves]
             args, named = pytree.tree_unflatten(leaves, structure)
-            with told_inputs((*args, *named.values())):
+            with told_inputs((*args, *named.values())), told_elements():
                 made = self.kept.module(*args, **named)
             results, spec = pytree.tree_flatten(made)
             for x in results:

@@ -20,6 +20,9 @@ from ._told import error, first_line
 #: How deep, and in how many objects, values are searched for.
 _DEPTH, _MOST = 5, 10_000
 
+#: How PyTorch refuses to read elements that a tensor has not.
+_NO_ELEMENTS = re.compile(r"meta tensor|meta device")
+
 #: How PyTorch's parsers of arguments refuse what is no tensor.
 _NO_TENSOR = re.compile(r"invalid combination of arguments|must be (a )?(Tensor|tuple of Tensors)|expected Tensor as element")
 
@@ -61,13 +64,42 @@ def told_inputs(given: tuple[Any, ...]) -> Iterator[None]:
         raise error(InvalidArgument, text, "pass tensors of PyTorch where the model's `forward` computes with them", op="train") from e
 
 
+def without_elements(what: str) -> Exception:
+    """The error for what the model computes of a weight that it has beside its parameters: the elements are packed, elsewhere."""
+    text = f"op `train`: {what} is a tensor without elements (on meta), as of a weight that the model holds in a list or another object beside its parameters"
+    remedy = "read it where it is a parameter (`self.conv.weight`), or register it there too: `self.w = self.conv.weight`"
+    return error(UnsupportedOp, text, remedy, op="train")
+
+
+def check_elements(given: Any) -> None:
+    """Refuses operands of a call that have no elements."""
+    for x in given:
+        if isinstance(x, torch.Tensor) and x.is_meta:
+            raise without_elements("an operand of a call")
+        if isinstance(x, (list, tuple)):
+            check_elements(x)
+
+
+@contextmanager
+def told_elements() -> Iterator[None]:
+    """Names what has no elements where PyTorch is asked for them."""
+    try:
+        yield
+    except (RuntimeError, NotImplementedError) as e:
+        if isinstance(e, Error) or not _NO_ELEMENTS.search(str(e)):
+            raise
+        raise without_elements("what the forward reads a number of") from e
+
+
 def check_result(x: Any) -> None:
-    """Refuses a result that no op computes, and an object that holds values of the forward.
+    """Refuses what no op computes, a tensor without elements, and an object that holds values of the forward.
 
     It would return them without their gradients, and they end with the forward.
     """
     if isinstance(x, Absent):
         raise x.told()
+    if isinstance(x, torch.Tensor) and x.is_meta:
+        raise without_elements("a result of the forward")
     if isinstance(x, (RecordedTensor, torch.Tensor, int, float, str, bytes, type(None))) or not _holds_value(x):
         return
     kind = f"{type(x).__module__}.{type(x).__qualname__}".removeprefix("builtins.")

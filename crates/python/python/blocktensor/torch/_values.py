@@ -67,6 +67,13 @@ WITHOUT_OP: dict[str, str] = {
 }
 
 
+#: Why a batch norm in training mode, or one without running statistics, has no op of inference.
+OF_THE_BATCH = (
+    "a batch norm of the batch's own statistics, and norms for inference have kept ones; call `model.eval()`, and in place of a norm with "
+    "`track_running_stats=False` put one that keeps them (the default), and run `model.train()` over data once"
+)
+
+
 #: Calls that no op is for, and what computes the same, of an eager tensor and in the forward of a trained module.
 WRITTEN_AS = {
     "one_hot": "pass indices of PyTorch: `F.one_hot(torch.from_numpy(x.numpy()).long(), classes)`",
