@@ -990,8 +990,8 @@ def conv2d(
 
     Errors:
         `RankMismatch`, `ShapeMismatch`, `InvalidArgument`, `Overflow` for shapes and parameters;
-        `KeyMismatch` and `LayoutMismatch` for operands that do not go together; `UnsupportedOp` for blocks
-        of other than 8 or 16 channels, with the way out.
+        `KeyMismatch` and `LayoutMismatch` for operands that do not go together; `UnsupportedOp` for f32 in
+        blocks of other than 8 or 16 channels, with the way out.
 
     Keys: strided, blocked.
 
