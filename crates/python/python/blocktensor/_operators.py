@@ -166,8 +166,7 @@ def _attribute(self: Tensor, name: str) -> Any:
     plain, remedies = name.rstrip("_"), []
     if not name.startswith("_"):
         eager = sys.modules.get("blocktensor.torch")
-        is_torchs = eager is not None and hasattr(sys.modules["torch"].Tensor, name)
-        if is_torchs:
+        if eager is not None and hasattr(sys.modules["torch"].Tensor, name):
             remedies.append(f"for a `blocktensor.torch.EagerTensor` `y` write `y.{name}` in place of `y.data.{name}`")
         if plain in ops.__all__:
             remedies.append(f"call `blocktensor.ops.{plain}(x, ...)`")

@@ -12,8 +12,10 @@ from ._native import Plan, Tensor, Var, _plan_from_bytes
 
 #: What is neither pickled nor copied: why, and what to do.
 _REFUSED: dict[type, tuple[str, str]] = {
-    _native.SGD: ("an optimiser is of one training", "keep its `state_dict()` and its `lr`, and load them into one that is made with the same arguments"),
-    _native.AdamW: ("an optimiser is of one training", "keep its `state_dict()` and its `lr`, and load them into one that is made with the same arguments"),
+    **dict.fromkeys(
+        (_native.SGD, _native.AdamW),
+        ("an optimiser is of one training", "keep its `state_dict()` and its `lr`, and load them into one that is made with the same arguments"),
+    ),
     _native.Tape: ("a tape refers to the calls of its block", "record them in a `blocktensor.grad.record()` of its own"),
     _native.Gradients: ("gradients are of the variables of one tape", "pickle the tensors in it: `{name: gradients.get(v) for name, v in w.items()}`"),
     _native.PackedWeights: ("packed weights are for this machine and its threads", "pickle the plain weights, and pack them again"),

@@ -1,6 +1,7 @@
 """What a forward may change of a module that is trained, as it was before: for `check`, and after an error."""
 
 from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -47,6 +48,9 @@ class Before:
                 elif isinstance(x, _CONTAINERS) and type(x) in _CONTAINERS:
                     self._entries.append((x, x.copy()))
         self._elements = [(x, x.detach().clone()) for x in tensors.values() if x.ndim <= 1 or all_elements]
+
+    def buffers(self) -> Iterator[torch.Tensor]:
+        return (x for *_, x in self._places if x is not None)
 
     def check_assigned(self) -> None:
         """Refuses a forward that puts a value of its own into the place of a buffer: it would be of no use, and could not be saved."""

@@ -236,10 +236,10 @@ class Owned(Kept):
 
     def _laid_out(self, name: str, t: Tensor) -> Tensor:
         """A state of the optimiser in the layout of its weights: one that was saved may be of a module with another layout."""
-        weights = self.weights.get(name.rpartition(".")[0])
+        name = name.rpartition(".")[0]
+        weights = self.weights.get(name)
         if weights is None or not t.ndim or (t.layout, t.shape) == (weights.layout, weights.shape):
             return t
-        name = name.rpartition(".")[0]
         if t.is_blocked:
             places = next(places for _, places in self._slots if places[0][1][2] == name)
             packing = packing_of(places)

@@ -35,19 +35,6 @@ def _parts(model: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         left += [(f"{path}.{name}" if path else name, one) for name, one in vars(module).get("_modules", {}).items()]
 
 
-def check_held(model: torch.nn.Module, op: str | None, *refused: str) -> None:
-    """The same for modules that attributes hold past PyTorch's list of children: in lists, tuples and dictionaries."""
-    for path, module in list(_parts(model)):
-        for name, value in vars(module).items():
-            if name.startswith("_"):
-                continue
-            held = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, (list, tuple)) else ()
-            for key, one in held:
-                if isinstance(one, torch.nn.Module):
-                    for inner, part in _parts(one, f"{path}.{name}[{key!r}]" if path else f"{name}[{key!r}]"):
-                        _check(inner, part, op, refused, ", in an `nn.ModuleList`: weights in a list of Python's are not trained")
-
-
 def kind_of(module: Any) -> str | None:
     """Which kind of module of this package it is."""
     if isinstance(module, OfOnePlan):
@@ -59,6 +46,19 @@ def check_parts(model: torch.nn.Module, op: str | None, *refused: str) -> None:
     """Refuses modules of these kinds."""
     for path, module in _parts(model):
         _check(path, module, op, refused)
+
+
+def check_held(model: torch.nn.Module, op: str | None, *refused: str) -> None:
+    """The same for modules that attributes hold past PyTorch's list of children: in lists, tuples and dictionaries."""
+    for path, module in list(_parts(model)):
+        for name, value in vars(module).items():
+            if name.startswith("_"):
+                continue
+            held = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, (list, tuple)) else ()
+            for key, one in held:
+                if isinstance(one, torch.nn.Module):
+                    for inner, part in _parts(one, f"{path}.{name}[{key!r}]" if path else f"{name}[{key!r}]"):
+                        _check(inner, part, op, refused, ", in an `nn.ModuleList`: weights in a list of Python's are not trained")
 
 
 def _check(path: str, module: Any, op: str | None, refused: tuple[str, ...], besides: str = "") -> None:

@@ -10,7 +10,7 @@ import torch.utils.checkpoint
 from .._native import Var
 from ._handles import ACTIVE, as_torch, shared, value_of
 from ._values import TABLE, WRITTEN_AS, Builder, Unsupported, Value, adds_to
-from ._weights import Weight
+from ._weights import Weight, detached
 
 #: As the table: from the name of an aten op to a function that takes the builder, then the call's arguments.
 RECORDED: dict[str, Callable[..., Any]] = {}
@@ -148,7 +148,7 @@ def attention(b: Builder, *args: Any, **options: Any) -> Any:
 
 @recorded("detach")
 def detach(b: Builder, x: Value) -> Value:
-    return value_of(ACTIVE.recording.detached(x.tensor))
+    return value_of(detached(x.tensor))
 
 
 @recorded("fill", "zero")

@@ -79,7 +79,7 @@ class Recording:
         """Makes it the forward of this thread. Unless it `keeps`, the module is afterwards as it was, as after an error: see `Before`."""
         check_not_inside(self.module, ACTIVE.recording)
         before = Before(self.module, all_elements=not keeps)
-        self._small = {id(x) for x in self.module.buffers() if x.numel() <= _SMALL}
+        self._small = {id(x) for x in before.buffers() if x.numel() <= _SMALL}
         ACTIVE.recording = self
         try:
             yield
@@ -144,12 +144,12 @@ class Recording:
             if e.missing:
                 # The list of an inner call, at which the search ended.
                 raise
-            return self.missed(getattr(function, "__name__", str(function)).strip("_"), e, function, args, kwargs)
+            return self.missed(_name_of(function), e, function, args, kwargs)
         except (DTypeMismatch, UnsupportedDType) as e:
             told = self._of_dtype(e, [*args, *kwargs.values()])
             if self._of_dtypes is None:
                 self._of_dtypes = told
-            return self.missed(getattr(function, "__name__", str(function)).strip("_"), told, function, args, kwargs)
+            return self.missed(_name_of(function), told, function, args, kwargs)
         finally:
             self.records = before
 
@@ -236,11 +236,7 @@ class Recording:
             if self.records and not x.is_inference():
                 self._read.append((x, x._version))
             return value_of(shared(x))
-        return value_of(self.detached(x))
-
-    def detached(self, x: Any) -> Any:
-        """The tensor alone."""
-        return detached(x)
+        return value_of(detached(x))
 
     def write(self, place: torch.Tensor, new: Any) -> None:
         """Writes into a buffer of the module."""
@@ -248,7 +244,7 @@ class Recording:
         self.shared = [x for x in self.shared if x is not place]
         self._read = [(x, version) for x, version in self._read if x is not place]
         with torch.no_grad():
-            place.copy_(torch.from_dlpack(self.detached(new)))
+            place.copy_(torch.from_dlpack(detached(new)))
 
     # Ops.
 
@@ -257,7 +253,7 @@ class Recording:
         if op == "sqrt" and call != "sqrt":
             return self._root(given[0])
         if not self.records or op in _ENDS:
-            given = _mapped(self.detached, given)
+            given = _mapped(detached, given)
         if op.startswith("conv"):
             given = self._of_convolution(op, given)
         given = _mapped(lambda x: x.plain() if isinstance(x, Weight) else x, given)
@@ -276,7 +272,7 @@ class Recording:
 
     def _root(self, x: Any) -> Any:
         """A root in a call of several ops, such as a norm: at 0 PyTorch gives these a gradient of 0, and a root one of infinity."""
-        apart = self.run("ne_scalar", [self.detached(x), 0.0]).to_dtype("f32")
+        apart = self.run("ne_scalar", [detached(x), 0.0]).to_dtype("f32")
         zero = self.run("add_scalar", [self.run("neg", [apart]), 1.0])
         return self.run("mul", [self.run("sqrt", [self.run("add", [x, zero])], "sqrt"), apart])
 
@@ -319,7 +315,7 @@ class Recording:
     def plain(self, op: str, x: Any) -> Any:
         """A tensor that is strided."""
         x = x.plain() if isinstance(x, Weight) else x
-        x = x if self.records else self.detached(x)
+        x = x if self.records else detached(x)
         return self._reorder(op, x, "contiguous") if _is_blocked(x) else x
 
     def result(self, x: Any) -> tuple[Any, bool]:
@@ -353,6 +349,10 @@ def _mapped(function: Callable[[Any], Any], given: Any) -> list[Any]:
 
 def _leaves(given: list[Any]) -> list[Any]:
     return [x for one in given for x in (one if isinstance(one, (list, tuple)) else [one])]
+
+
+def _name_of(function: Any) -> str:
+    return getattr(function, "__name__", str(function)).strip("_")
 
 
 def _draws(function: Any) -> bool:
