@@ -103,18 +103,15 @@ pub(crate) fn check_bias(op: &'static str, types: ConvTypes, bias: Option<&[f32]
 /// # Errors
 /// `UnsupportedDType`.
 pub(crate) fn check_weights(op: &'static str, types: ConvTypes, weights: TensorRef<'_>) -> Result<()> {
-    // A plain conversion would wrap, or cut fractions off.
-    let remedy = match weights.dtype() {
-        DType::U8 => {
-            "subtract 128 from each, in f32, and convert that to s8; for weights with a zero point subtract the zero point"
-        }
-        _ => {
-            "divide them by the scale of their output channel, round them, and convert that to s8; the post-op `mul_channel` multiplies by scales"
-        }
-    };
     match (types.is_integer(), weights.dtype()) {
         (true, DType::S8) => Ok(()),
-        (true, _) => {
+        (true, dtype) => {
+            // A plain conversion would wrap, or cut fractions off.
+            let remedy = if dtype == DType::U8 {
+                "subtract 128 from each, in f32, and convert that to s8; for weights with a zero point subtract the zero point"
+            } else {
+                "divide them by the scale of their output channel, round them, and convert that to s8; the post-op `mul_channel` multiplies by scales"
+            };
             let rule = format!("a source of {} takes s8 weights", types.src);
             fail!(UnsupportedDType, op, "weights", weights.describe(), rule, remedy)
         }

@@ -104,43 +104,38 @@ impl Avx2 {
 
 /// A loop, compiled for each instruction set. These are methods of a trait since the compiler puts the code of a method where the type is
 /// that has it: beside the kernel, and not with all other loops into one unit, which one thread would compile.
-trait Compiled: Loop {
+trait Compiled: Loop + Sized {
     /// # Safety
     /// The machine has the features.
-    unsafe fn avx512(self) -> Self::Out;
-    /// # Safety
-    /// The machine has the features.
-    unsafe fn avx512_vnni(self) -> Self::Out;
-    /// # Safety
-    /// The machine has the features.
-    unsafe fn avx_vnni(self) -> Self::Out;
-    /// # Safety
-    /// The machine has the features.
-    unsafe fn avx2(self) -> Self::Out;
-}
-
-impl<L: Loop> Compiled for L {
     #[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")]
     #[inline(never)]
-    unsafe fn avx512(self) -> L::Out {
+    unsafe fn avx512(self) -> Self::Out {
         self.run()
     }
 
+    /// # Safety
+    /// The machine has the features.
     #[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
     #[inline(never)]
-    unsafe fn avx512_vnni(self) -> L::Out {
+    unsafe fn avx512_vnni(self) -> Self::Out {
         self.run()
     }
 
+    /// # Safety
+    /// The machine has the features.
     #[target_feature(enable = "avx2,fma,avxvnni")]
     #[inline(never)]
-    unsafe fn avx_vnni(self) -> L::Out {
+    unsafe fn avx_vnni(self) -> Self::Out {
         self.run()
     }
 
+    /// # Safety
+    /// The machine has the features.
     #[target_feature(enable = "avx2,fma")]
     #[inline(never)]
-    unsafe fn avx2(self) -> L::Out {
+    unsafe fn avx2(self) -> Self::Out {
         self.run()
     }
 }
+
+impl<L: Loop> Compiled for L {}

@@ -35,9 +35,9 @@ impl Int8Plan {
         }
         let zero_point = self.unsigned_zero_point();
         let largest = u64::from(zero_point.max(255 - zero_point).unsigned_abs());
-        let size = |o: usize| self.largest_sum(|list| sizes[list * self.g.o + o]);
-        if let Some(o) = (0..self.g.o).find(|o| size(*o) * largest > MOST) {
-            let got = format!("weights of output channel {o} with a sum of magnitudes of {}", size(o));
+        let sizes = if self.g.transposed { self.largest_sums(&sizes)? } else { sizes };
+        if let Some(o) = sizes.iter().position(|size| size * largest > MOST) {
+            let got = format!("weights of output channel {o} with a sum of magnitudes of {}", sizes[o]);
             let rule = format!("sums of 32 bits hold up to {} with this zero point", MOST / largest);
             fail!(
                 InvalidArgument,
@@ -51,12 +51,17 @@ impl Int8Plan {
         Ok(buffer)
     }
 
-    /// The largest sum over the taps that an output meets, of a number that each list of sums has.
-    fn largest_sum(&self, of_list: impl Fn(usize) -> u64) -> u64 {
-        if !self.g.transposed {
-            return of_list(0);
+    /// Of each output channel the largest sum over the taps that one output meets, of numbers that each tap has for each channel.
+    fn largest_sums(&self, of_taps: &[u64]) -> Result<Vec<u64>> {
+        let mut largest = try_filled(self.g.op, self.g.o, 0)?;
+        for phase in self.phases() {
+            let taps: Vec<usize> = phase.taps(&self.g).collect();
+            for (o, most) in largest.iter_mut().enumerate() {
+                let sum = taps.iter().map(|tap| of_taps[tap * self.g.o + o]).sum();
+                *most = (*most).max(sum);
+            }
         }
-        self.phases().map(|phase| phase.taps(&self.g).map(&of_list).sum()).max().unwrap_or(0)
+        Ok(largest)
     }
 
     /// Ordered weights as plain ones: dense and row-major, groups apart.
