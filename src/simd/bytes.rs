@@ -27,6 +27,8 @@ pub(crate) trait ByteVector: Copy {
     fn widened(proof: Self::Proof, x: &[u8; 16], is_signed: bool) -> Self;
     /// Adds to each integer of 32 bits; they wrap.
     fn add_integer(self, more: i32) -> Self;
+    /// The sums of integers of 32 bits; they wrap.
+    fn add_integers(self, other: Self) -> Self;
     /// Integers of 32 bits as numbers of f32, the nearest.
     fn to_f32(self) -> Self;
     /// Numbers of f32.
@@ -116,6 +118,11 @@ impl ByteVector for PlainBytes {
         PlainBytes(self.0.map(|x| i32::from_ne_bytes(x).wrapping_add(more).to_ne_bytes()))
     }
     #[inline(always)]
+    fn add_integers(self, other: Self) -> Self {
+        let sum = |l: usize| i32::from_ne_bytes(self.0[l]).wrapping_add(i32::from_ne_bytes(other.0[l]));
+        PlainBytes(std::array::from_fn(|l| sum(l).to_ne_bytes()))
+    }
+    #[inline(always)]
     fn to_f32(self) -> Self {
         PlainBytes(self.0.map(|x| (i32::from_ne_bytes(x) as f32).to_ne_bytes()))
     }
@@ -202,6 +209,8 @@ mod tests {
         V::widened(proof, &bytes, false).add_integer(-3).store(&mut got);
         assert_eq!(got, bytes.map(|b| i32::from(b) - 3));
         V::widened(proof, &bytes, true).add_integer(i32::MAX).store(&mut got);
+        assert_eq!(got, bytes.map(|b| i32::from(b as i8).wrapping_add(i32::MAX)));
+        V::widened(proof, &bytes, true).add_integers(V::load(proof, &[i32::MAX; 16])).store(&mut got);
         assert_eq!(got, bytes.map(|b| i32::from(b as i8).wrapping_add(i32::MAX)));
         bytes.reverse();
         V::widened(proof, &bytes, true).store(&mut got);

@@ -11,6 +11,9 @@ use super::arch;
 /// Rows of a tile at most: pixels, or quads of bytes.
 pub(crate) const ROWS: usize = 16;
 
+/// **Bytes** that are fetched in each step.
+pub(crate) const AHEAD: usize = 512;
+
 /// Proof of tile registers that multiply bytes, and that this process may use them. `None` on other machines, and where
 /// `ONEDNN_MAX_CPU_ISA` does not allow them.
 pub(crate) fn matrix_unit() -> Option<MatrixUnit> {
@@ -47,9 +50,11 @@ pub(crate) struct Factors<'a> {
     pub pixel: usize,
     /// The signed bytes: quad by quad, 16 sums of four for each block.
     pub weights: &'a [u8],
+    /// How many **bytes** behind those of each step the weights lie that this thread reads next: [`AHEAD`] of them are fetched.
+    pub ahead: usize,
     pub steps: &'a Steps,
-    /// What the sums of each block begin with: one block, or two.
-    pub start: &'a [[i32; 16]],
+    /// Of 16 sums: one, or two.
+    pub blocks: usize,
 }
 
 impl MatrixUnit {
@@ -84,8 +89,7 @@ impl Tiles {
     /// Writes the sums of one tile or two. `places` are where a tile begins in `src`, in **bytes**, and where its sums begin in `to`,
     /// which has those of a pixel's blocks one after the other.
     pub fn multiply(&self, of: Factors<'_>, places: &[[usize; 2]], to: &mut [[i32; 16]]) {
-        let Factors { src, pixel, weights, steps, start } = of;
-        let blocks = start.len();
+        let Factors { src, pixel, weights, steps, blocks, .. } = of;
         assert!((1..=2).contains(&blocks) && (1..=2).contains(&places.len()));
         let read = (self.pixels - 1).saturating_mul(pixel).saturating_add(self.quads * 4);
         let fits = |at: usize, count: usize, length: usize| at.saturating_add(count) <= length;
@@ -112,13 +116,12 @@ mod tests {
         for (pixels, quads, blocks, tiles) in
             [(16, 16, 2, 2), (16, 16, 1, 1), (1, 1, 1, 2), (7, 3, 2, 1), (13, 15, 1, 2), (5, 16, 2, 2)]
         {
-            let start: Vec<[i32; 16]> = (0..blocks).map(|b| [1_000_003 * (b as i32 + 1); 16]).collect();
             let steps = Steps::new(vec![[3, 64], [200, 0], [77, 128]]);
-            let of = Factors { src: &src, pixel: 70, weights: &weights, steps: &steps, start: &start };
+            let of = Factors { src: &src, pixel: 70, weights: &weights, ahead: 128, steps: &steps, blocks };
             let places: Vec<[usize; 2]> = (0..tiles).map(|t| [500 * t, 40 * t]).collect();
-            let mut got = vec![[0; 16]; 80];
+            let mut got = vec![[7; 16]; 80];
             unit.tiles(pixels, quads).multiply(of, &places, &mut got);
-            let mut want = vec![[0; 16]; 80];
+            let mut want = vec![[7; 16]; 80];
             for (place, pixel, block, lane) in sums_of(&places, pixels, blocks) {
                 let product = |at: &[usize; 2], k: usize| {
                     let s = src[place[0] + at[0] + pixel * 70 + k];
@@ -126,8 +129,7 @@ mod tests {
                     i32::from(s) * i32::from(w.cast_signed())
                 };
                 let all = |at: &[usize; 2]| (0..quads * 4).map(|k| product(at, k)).sum::<i32>();
-                want[place[1] + pixel * blocks + block][lane] =
-                    start[block][lane] + steps.list.iter().map(all).sum::<i32>();
+                want[place[1] + pixel * blocks + block][lane] = steps.list.iter().map(all).sum();
             }
             assert_eq!(got, want, "{pixels} {quads} {blocks} {tiles}");
         }
@@ -150,7 +152,7 @@ mod tests {
         let steps = Steps::new(vec![[0, 0]]);
         let unit = matrix_unit().unwrap_or_else(|| panic!("is_inside"));
         let of =
-            Factors { src: &[0; 1023], pixel: 64, weights: &[0; 1024], steps: &steps, start: &[[0; 16]] };
+            Factors { src: &[0; 1023], pixel: 64, weights: &[0; 1024], ahead: 0, steps: &steps, blocks: 1 };
         unit.tiles(16, 16).multiply(of, &[[0, 0]], &mut [[0; 16]; 16]);
     }
 }

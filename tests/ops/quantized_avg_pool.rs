@@ -167,14 +167,24 @@ fn means_of_integers_refuse_what_they_do_not_take() {
 
 /// The largest of integers, over all pixels or windows of two sizes, is that of the numbers.
 #[test]
-fn adaptive_max_pools_take_integers() {
+fn max_pools_take_integers() {
     let mut rng = Rng(0x5eed_0161);
     for dims in [[2, 17, 9, 10], [1, 1, 1, 1], [0, 3, 4, 4], [1, 33, 3, 2]] {
         for dtype in [DType::U8, DType::S8] {
             let x = bytes(&mut rng, &dims, dtype);
             let numbers = x.to_dtype(DType::F32).unwrap();
             let output: [(&'static str, Value); 1] = [("output", vec![2i64, 1].into())];
-            for (op, given) in [("global_max_pool", &[][..]), ("adaptive_max_pool2d", &output[..])] {
+            let list = |name: &'static str, numbers: [i64; 2]| (name, Value::from(numbers.to_vec()));
+            let window = |kernel, stride, padding| {
+                [list("kernel", kernel), list("stride", stride), list("padding", padding)]
+            };
+            let windows = [window([3, 3], [2, 2], [1, 1]), window([1, 2], [1, 2], [0, 1])];
+            for (op, given) in [
+                ("global_max_pool", &[][..]),
+                ("adaptive_max_pool2d", &output[..]),
+                ("max_pool2d", &windows[0][..]),
+                ("max_pool2d", &windows[1][..]),
+            ] {
                 let call = |x: blocktensor::Tensor| {
                     let args: Vec<_> = [("x", x.into())].into_iter().chain(given.iter().cloned()).collect();
                     dispatch::call(op, &args).unwrap().remove(0)

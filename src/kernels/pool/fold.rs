@@ -46,6 +46,9 @@ folds! {
     /// The largest element; NaN if there is one.
     Max;
 
+    /// The largest integer.
+    MaxOfIntegers;
+
     /// The mean of a window, summed in f32.
     MeanInF32;
 
@@ -75,6 +78,27 @@ impl<E: Float> WindowFold for Max<E> {
     #[inline(always)]
     fn finish(self, a: f32, _: f64) -> E {
         E::rounded(a)
+    }
+}
+
+impl<E: Float + Ord> WindowFold for MaxOfIntegers<E> {
+    type Element = E;
+    type Acc = E;
+    #[inline(always)]
+    fn empty(self) -> E {
+        E::rounded(f32::NEG_INFINITY)
+    }
+    #[inline(always)]
+    fn load(self, x: E) -> E {
+        x
+    }
+    #[inline(always)]
+    fn join(a: E, b: E) -> E {
+        a.max(b)
+    }
+    #[inline(always)]
+    fn finish(self, a: E, _: f64) -> E {
+        a
     }
 }
 

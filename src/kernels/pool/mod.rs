@@ -27,4 +27,4 @@ mod rows;
 mod scratch;
 
 pub(crate) use fold::QuantizedMean;
-pub(crate) use rows::{MAX_TAPS_IN_F32, pool_max, pool_mean, pool_quantized};
+pub(crate) use rows::{MAX_TAPS_IN_F32, pool_max, pool_max_of_integers, pool_mean, pool_quantized};

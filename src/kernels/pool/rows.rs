@@ -4,7 +4,7 @@
 use crate::dtype::{Element, Float};
 use crate::kernels::lanes::{Lanes, PlanePart};
 use crate::kernels::pool::fold::{
-    Max, MeanInF32, MeanInF64, QuantizedMean, QuantizedMeanInF64, QuantizedMeanInI32, WindowFold,
+    Max, MaxOfIntegers, MeanInF32, MeanInF64, QuantizedMean, QuantizedMeanInF64, QuantizedMeanInI32, WindowFold,
 };
 use crate::kernels::pool::geometry::{Span, Windows};
 use crate::kernels::pool::{direct, scratch};
@@ -20,6 +20,11 @@ const MAX_TAPS_IN_I32: usize = i32::MAX as usize / 255;
 /// The largest element of every window.
 pub(crate) fn pool_max<E: Float>(operands: SpatialOperands<'_, E>, windows: &Windows) {
     fold_windows(Max::new(), operands, windows);
+}
+
+/// The largest integer of every window.
+pub(crate) fn pool_max_of_integers<E: Float + Ord>(operands: SpatialOperands<'_, E>, windows: &Windows) {
+    fold_windows(MaxOfIntegers::new(), operands, windows);
 }
 
 /// The mean of every window.

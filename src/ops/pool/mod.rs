@@ -12,7 +12,7 @@ use half::bf16;
 use crate::dtype::{DType, Element};
 use crate::error::{Result, fail};
 use crate::kernels::pool::geometry::Windows;
-use crate::kernels::pool::{pool_max, pool_mean};
+use crate::kernels::pool::{pool_max, pool_max_of_integers, pool_mean};
 use crate::kernels::spatial::{self, SpatialOperands};
 use crate::layout::dims::{Dims, ToDims};
 use crate::op::params::Param;
@@ -41,8 +41,8 @@ fn max_of_windows(
 ) -> KernelResult {
     match args.tensor(0)?.dtype() {
         DType::BF16 => pool_windows::<bf16, bf16>(args, results, output, windows, pool_max),
-        DType::U8 => pool_windows::<u8, u8>(args, results, output, windows, pool_max),
-        DType::S8 => pool_windows::<i8, i8>(args, results, output, windows, pool_max),
+        DType::U8 => pool_windows::<u8, u8>(args, results, output, windows, pool_max_of_integers),
+        DType::S8 => pool_windows::<i8, i8>(args, results, output, windows, pool_max_of_integers),
         _ => pool_windows::<f32, f32>(args, results, output, windows, pool_max),
     }
 }

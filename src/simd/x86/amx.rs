@@ -106,13 +106,13 @@ impl Drop for TileRegisters {
 }
 
 /// Sums of one tile or two of the source by one tile or two of weights: the instructions that all have, and those of the second of each.
+/// They begin with zero: to load what they begin with takes longer than to add it where they are read.
 macro_rules! multiply {
-    ($of:ident, $first:expr, $second:expr, $to:ident, [$($start:literal),*], [$($weights:literal),*], [$($source:literal),*],
+    ($of:ident, $first:expr, $second:expr, $to:ident, [$($zero:literal),*], [$($weights:literal),*], [$($source:literal),*],
         [$($add:literal),*], [$($store:literal),*]) => {
         asm!(
-            "xor {at:e}, {at:e}",
-            "tileloadd tmm0, [{start} + 1*{at}]",
-            $($start,)*
+            "tilezero tmm0",
+            $($zero,)*
             "test {count}, {count}",
             "jz 3f",
             "2:",
@@ -120,6 +120,16 @@ macro_rules! multiply {
             "add {at}, {weights}",
             "tileloadd tmm6, [{at} + 1*{across}]",
             $($weights,)*
+            // A hint, which accesses nothing: the constant is `AHEAD` in lines.
+            "add {at}, {ahead}",
+            "prefetcht1 [{at}]",
+            "prefetcht1 [{at} + 64]",
+            "prefetcht1 [{at} + 128]",
+            "prefetcht1 [{at} + 192]",
+            "prefetcht1 [{at} + 256]",
+            "prefetcht1 [{at} + 320]",
+            "prefetcht1 [{at} + 384]",
+            "prefetcht1 [{at} + 448]",
             "mov {at}, [{steps}]",
             "add {at}, {src}",
             "tileloadd tmm4, [{at} + 1*{pixel}]",
@@ -134,11 +144,11 @@ macro_rules! multiply {
             $($store,)*
             "/* {apart} {second} */",
             at = out(reg) _,
-            start = in(reg) $of.start.as_ptr(),
             count = inout(reg) $of.steps.list.len() => _,
             steps = inout(reg) $of.steps.list.as_ptr() => _,
             weights = in(reg) $of.weights.as_ptr(),
-            across = in(reg) $of.start.len() * 64,
+            ahead = in(reg) $of.ahead,
+            across = in(reg) $of.blocks * 64,
             src = in(reg) $of.src.as_ptr().wrapping_add($first[0]),
             pixel = in(reg) $of.pixel,
             apart = in(reg) $second[0].wrapping_sub($first[0]),
@@ -163,14 +173,14 @@ impl TileRegisters {
         let to = to.as_mut_ptr();
         // SAFETY: the caller's promise; the proof; nothing but the sums is written.
         unsafe {
-            match (places, of.start.len()) {
+            match (places, of.blocks) {
                 ([a], 1) => multiply!(of, a, a, to, [], [], [], [], []),
                 ([a], _) => multiply!(
                     of,
                     a,
                     a,
                     to,
-                    ["tileloadd tmm1, [{start} + 1*{at} + 64]"],
+                    ["tilezero tmm1"],
                     ["tileloadd tmm7, [{at} + 1*{across} + 64]"],
                     [],
                     ["tdpbusd tmm1, tmm4, tmm7"],
@@ -181,7 +191,7 @@ impl TileRegisters {
                     a,
                     b,
                     to,
-                    ["tileloadd tmm2, [{start} + 1*{at}]"],
+                    ["tilezero tmm2"],
                     [],
                     ["add {at}, {apart}", "tileloadd tmm5, [{at} + 1*{pixel}]"],
                     ["tdpbusd tmm2, tmm5, tmm6"],
@@ -192,11 +202,7 @@ impl TileRegisters {
                     a,
                     b,
                     to,
-                    [
-                        "tileloadd tmm1, [{start} + 1*{at} + 64]",
-                        "tileloadd tmm2, [{start} + 1*{at}]",
-                        "tileloadd tmm3, [{start} + 1*{at} + 64]"
-                    ],
+                    ["tilezero tmm1", "tilezero tmm2", "tilezero tmm3"],
                     ["tileloadd tmm7, [{at} + 1*{across} + 64]"],
                     ["add {at}, {apart}", "tileloadd tmm5, [{at} + 1*{pixel}]"],
                     ["tdpbusd tmm1, tmm4, tmm7", "tdpbusd tmm2, tmm5, tmm6", "tdpbusd tmm3, tmm5, tmm7"],

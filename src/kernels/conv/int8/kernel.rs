@@ -181,24 +181,26 @@ fn add<V: ByteVector, const O: usize>(proof: V::Proof, sums: &mut [V; O], quad: 
     }
 }
 
-/// Takes the sums of a row that are known: of each pixel those of each block. Each block has a sink.
-pub(super) fn summed(sums: &[[i32; BLOCK]], sinks: &mut [Sink<'_>]) {
-    bytes::dispatch(Summed { sums, sinks });
+/// Takes the products of a row that are summed up: of each pixel those of each block. `start` is what the sums of each block begin with.
+/// Each block has a sink.
+pub(super) fn summed(sums: &[[i32; BLOCK]], start: &[[i32; BLOCK]], sinks: &mut [Sink<'_>]) {
+    bytes::dispatch(Summed { sums, start, sinks });
 }
 
 struct Summed<'a, 's, 'k> {
     sums: &'a [[i32; BLOCK]],
+    start: &'a [[i32; BLOCK]],
     sinks: &'s mut [Sink<'k>],
 }
 
 impl ByteLoop for Summed<'_, '_, '_> {
     #[inline(always)]
     fn run<V: ByteVector>(self, proof: V::Proof) {
-        let Summed { sums, sinks } = self;
+        let Summed { sums, start, sinks } = self;
         let blocks = sinks.len();
-        for (block, sink) in sinks.iter_mut().enumerate() {
+        for (block, (sink, start)) in sinks.iter_mut().zip(start).enumerate() {
             let width = sink.len();
-            let one = SummedBlock { sums: &sums[block..], blocks, sink };
+            let one = SummedBlock { sums: &sums[block..], blocks, start, sink };
             match width {
                 8.. => tiles::<V, _, 8>(one, proof, width),
                 4.. => tiles::<V, _, 4>(one, proof, width),
@@ -211,6 +213,7 @@ impl ByteLoop for Summed<'_, '_, '_> {
 struct SummedBlock<'a, 's, 'k> {
     sums: &'a [[i32; BLOCK]],
     blocks: usize,
+    start: &'a [i32; BLOCK],
     sink: &'s mut Sink<'k>,
 }
 
@@ -218,9 +221,10 @@ impl Tile for SummedBlock<'_, '_, '_> {
     #[inline(always)]
     fn tile<V: ByteVector, const P: usize>(&mut self, proof: V::Proof, x: usize) {
         let sums = &self.sums[x * self.blocks..][..(P - 1) * self.blocks + 1];
-        let mut taken = [[V::load(proof, &sums[0])]; P];
+        let start = V::load(proof, self.start);
+        let mut taken = [[start]; P];
         for_each_below!(p < P => {
-            taken[p] = [V::load(proof, &sums[p * self.blocks])];
+            taken[p] = [V::load(proof, &sums[p * self.blocks]).add_integers(start)];
         });
         self.sink.take::<V, P, 1>(proof, x, &taken, 0);
     }

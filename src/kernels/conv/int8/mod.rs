@@ -218,10 +218,11 @@ impl Operation<'_> {
             first: phase.axes[2].output(first[2]),
             step: phase.axes[2].out_step,
         };
+        let ahead = next.map_or(0, |next| next.weights - unit.weights);
         if let (Some(matrix), Some(steps)) = (plan.matrix, steps) {
-            let of = Factors { src, pixel: pixels.pixel, weights, steps, start };
+            let of = Factors { src, pixel: pixels.pixel, weights, ahead, steps, blocks: unit.count };
             tiles::rows(matrix, of, pixels.row, [rows, width], |y, sums| {
-                writer.write(place_at(y), width, out, |sinks| kernel::summed(sums, sinks));
+                writer.write(place_at(y), width, out, |sinks| kernel::summed(sums, start, sinks));
             });
             return;
         }
@@ -233,7 +234,7 @@ impl Operation<'_> {
             kernel: plan.taps(),
             weights,
             // Once is enough.
-            ahead: next.filter(|_| y == 0).map_or(0, |next| next.weights - unit.weights),
+            ahead: if y == 0 { ahead } else { 0 },
             start,
         };
         if unit.form == Form::Own {

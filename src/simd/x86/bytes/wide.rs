@@ -67,6 +67,11 @@ impl ByteVector for Vnni {
         Vnni(unsafe { _mm512_add_epi32(self.0, _mm512_set1_epi32(more)) })
     }
     #[inline(always)]
+    fn add_integers(self, other: Self) -> Self {
+        // SAFETY: `self` was made from the proof.
+        Vnni(unsafe { _mm512_add_epi32(self.0, other.0) })
+    }
+    #[inline(always)]
     fn to_f32(self) -> Self {
         // SAFETY: `self` was made from the proof.
         Vnni::of_numbers(unsafe { _mm512_cvtepi32_ps(self.0) })
