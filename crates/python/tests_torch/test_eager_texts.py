@@ -68,8 +68,8 @@ def test_lists_of_blocked_and_strided_tensors_say_which(call, blocked):
     assert len(places) == 2 and (places[0] in blocked) != (places[1] in blocked), text
     # The remedy for the strided one, then for the blocked one.
     first, second = re.findall(r"`([^`]+)`", e.value.remedy)
-    assert eval(first, {"EagerTensor": E, "tensors": tensors}).data.is_blocked
-    assert not eval(second, {"tensors": tensors}).data.is_blocked
+    assert eval(first, {"EagerTensor": E, "tensors": tensors}).held.is_blocked
+    assert not eval(second, {"tensors": tensors}).held.is_blocked
 
 
 def test_kinds_of_errors_have_names_for_readers():

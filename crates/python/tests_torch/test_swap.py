@@ -313,13 +313,13 @@ def test_a_blocked_mask_is_told():
         eager(btt.EagerTensor(torch.randn(2, 5, 16)), attn_mask=btt.EagerTensor(torch.zeros(1, 1, 5, 5)).to_blocked("nChw16c"))
 
 
-def test_data_in_place_is_told():
+def test_the_librarys_tensor_in_place_is_told():
     class Doubles(nn.Module):
         def forward(self, x):
-            x.data.mul_(2)
+            x.held.mul_(2)
             return x
 
-    with pytest.raises(bt.UnsupportedOp, match=re.escape("write `y.mul_` in place of `y.data.mul_`")):
+    with pytest.raises(bt.UnsupportedOp, match=re.escape("write `y.mul_` in place of `y.held.mul_`")):
         btt.swap(Doubles().eval())(btt.EagerTensor(IMAGE))
 
 

@@ -197,7 +197,7 @@ def test_filled_values_have_a_gradient_of_zeros(function, layout):
 
 def test_a_blocked_eager_tensor_is_zeroed():
     x = btt.EagerTensor(torch.randn(2, 4, 6, 6)).to_blocked()
-    assert x.zero_() is x and x.data.is_blocked and not x.to_strided().torch().any()
+    assert x.zero_() is x and x.held.is_blocked and not x.to_strided().torch().any()
 
 
 def test_numbers_in_a_list_are_items():

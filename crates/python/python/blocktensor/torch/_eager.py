@@ -33,6 +33,7 @@ from ._handles import (
 )
 from ._index import indexed
 from ._values import is_per_channel
+from ._weights import detached
 
 #: Ops of tensors alone, which need none of the table: the number of their tensors.
 _PLAIN = {
@@ -84,9 +85,11 @@ class EagerTensor(Answers):
         self.held: Tensor = data  # type: ignore[assignment]
 
     @property
-    def data(self) -> Tensor:
-        """The tensor of this package."""
-        return self.held
+    def data(self) -> "EagerTensor":
+        """As `x.detach()`; what is set here replaces what the tensor holds. The tensor of this package is `x.held`."""
+        made = self._view(detached(self.held))
+        made.way = "write into `x` itself in place of `x.data`"
+        return made
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "requires_grad" and value:
@@ -96,8 +99,10 @@ class EagerTensor(Answers):
             return
         own = vars(self)
         own["held"] = _held(value)
+        own.pop("way", None)
         # It shares memory with what it is made of now.
-        if "family" in own:
+        if self.family is not None:
+            self.family[:] = [r for r in self.family if r() is not self]
             own["family"] = None
         if isinstance(value, EagerTensor):
             as_view(self, value)
