@@ -53,7 +53,11 @@ fn value_with(
         let is_number = matches!(spec.kind, ArgKind::Int(_) | ArgKind::Ints(_) | ArgKind::Float(_));
         let fits = if is_number && x.is_instance_of::<PyInt>() { " that fits into 64 bits" } else { "" };
         let rule = format!("it is {}{fits}", spec.kind.describe());
-        invalid(op, name, shown(x), rule, "pass what the signature says")
+        let remedy = match spec.kind {
+            ArgKind::Bool(_) => "pass True or False",
+            _ => "pass what the signature says",
+        };
+        invalid(op, name, shown(x), rule, remedy)
     };
     Ok(match spec.kind {
         ArgKind::DataList | ArgKind::ParamList => {
