@@ -33,7 +33,6 @@ from ._handles import (
 )
 from ._index import indexed
 from ._values import is_per_channel
-from ._weights import detached
 
 #: Ops of tensors alone, which need none of the table: the number of their tensors.
 _PLAIN = {
@@ -87,7 +86,7 @@ class EagerTensor(Answers):
     @property
     def data(self) -> "EagerTensor":
         """As `x.detach()`; what is set here replaces what the tensor holds. The tensor of this package is `x.held`."""
-        made = self._view(detached(self.held))
+        made = self._view(self.held)
         made.way = "write into `x` itself in place of `x.data`"
         return made
 
@@ -108,6 +107,11 @@ class EagerTensor(Answers):
             as_view(self, value)
         elif not isinstance(value, Tensor) and getattr(value, "dtype", None) not in _CONVERTED:
             with_owner(self, value)
+
+    @property
+    def __blocktensor__(self) -> Tensor:
+        """The tensor that functions of this package take in its place."""
+        return self.held
 
     def to_blocked(self, layout: str | None = None) -> "EagerTensor":
         """Reorders to a blocked layout."""
@@ -336,6 +340,11 @@ _CONVERTED = (torch.bool, torch.int64)
 
 def _held(data: Any) -> Tensor:
     """The tensor of this package that an eager tensor of an object holds."""
+    if type(data) is Tensor:
+        return data
+    if isinstance(data, _native.Var):
+        text = f"op `EagerTensor`: got {described(data)} on a tape, but eager tensors are for inference, and would hide its gradient"
+        raise error(InvalidArgument, text, "pass `x.tensor`, or call functions of `blocktensor.ops` on `x`", op="EagerTensor")
     if isinstance(data, Tensor):
         return data
     if isinstance(data, EagerTensor):
