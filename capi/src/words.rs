@@ -73,7 +73,6 @@ impl Door for C<'_> {
             Call::RunWithThreads(threads) => return format!("bt_run_with_threads({threads}, ...)"),
             Call::ReadModel => "bt_model_load",
             Call::PlanSize(_) => "sizes of bt_plan_new",
-            Call::MostReorders(count) => return format!("reorders={count}"),
             Call::LoadPlan => "bt_plan_load",
             Call::SavePlan => "bt_plan_save",
             Call::OfBackend(call) => call,

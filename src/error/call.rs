@@ -132,8 +132,6 @@ calls! {
     ReadModel => "blocktensor_onnx::from_path";
     /// The option of a plan that gives a number to the size of this name.
     PlanSize(name: String = "height".into()) => format!("PlanOptions::size(\"{name}\", 1)");
-    /// The option of a plan that allows this number of reorders in a run.
-    MostReorders(count: usize = 1) => format!("PlanOptions::at_most_reorders({count})");
     /// The option of a plan to keep constants.
     KeepConstants => "PlanOptions::keep_constants";
     /// Reads a plan.

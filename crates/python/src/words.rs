@@ -104,7 +104,6 @@ impl Door for Words {
             Call::RunWithThreads(threads) => return format!("threads={threads}"),
             Call::ReadModel => "blocktensor.load_onnx",
             Call::PlanSize(name) => return format!("Model.plan(sizes={{\"{name}\": 1}})"),
-            Call::MostReorders(count) => return format!("reorders={count}"),
             Call::KeepConstants => "Model.plan(keep_constants=True)",
             Call::LoadPlan => "blocktensor.load_plan",
             Call::LoadPlanWithConstants => "blocktensor.load_plan(..., keep_constants=True)",

@@ -323,6 +323,20 @@ def test_the_librarys_tensor_in_place_is_told():
         btt.swap(Doubles().eval())(btt.EagerTensor(IMAGE))
 
 
+def test_a_write_into_shared_memory_has_no_remedy_of_layouts():
+    class Writes(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv = nn.Conv2d(3, 8, 3)
+
+        def forward(self, x):
+            return self.conv(x).data.clamp_(0, 1)
+
+    with torch.no_grad(), pytest.raises(bt.UnsupportedOp, match="op `clamp_`") as e:
+        btt.swap(Writes().eval())(btt.EagerTensor(IMAGE).to_blocked())
+    assert e.value.remedy == "write into `x` itself in place of `x.data`"
+
+
 def test_autocast_is_refused():
     model = nn.Sequential(nn.Conv2d(3, 3, 1), nn.Linear(64, 4)).eval()
     for part in (model, model[0], model[1]):

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use blocktensor::{Call, TensorDesc, Text, counted};
+use blocktensor::{TensorDesc, counted};
 
 use super::super::choice::Choice;
 use super::super::{Plan, Reorder, Work};
@@ -165,6 +165,7 @@ pub(in crate::plan) fn check(reorders: &[Reorder], most: Option<usize>, elsewher
         what: "reorders".to_string(),
         got: format!("{}{least} in each run: {}", counted(count, "reorder"), places.join(", ")),
         rule: format!("at most {most} may be").into(),
-        remedy: Text::from("allow that with ") + Call::MostReorders(count) + elsewhere,
+        // The option's name of `PlanOptions::parse`, which every door has.
+        remedy: format!("allow that with `reorders={count}`{elsewhere}").into(),
     })
 }

@@ -383,7 +383,8 @@ def _with_way_for_weights(e: Error, operands: list[Any]) -> Error:
 def _with_module(e: Error, x: EagerTensor) -> Error:
     """The error, with the way that a swapped model has for it."""
     module = x.module or getattr(LAST, "module", "")
-    if not x.held.is_blocked or not module or "swap(" in str(e):
+    # Where it would write into memory of others, its layout is not why.
+    if not x.held.is_blocked or not module or "swap(" in str(e) or ": it writes into " in str(e):
         return e
     remedy = f"in a swapped model: `swap(model, to_strided=[{module!r}])` reorders what that module returns"
     made = type(e)(f"{e}; {remedy}")
