@@ -330,7 +330,8 @@ def test_a_write_into_shared_memory_has_no_remedy_of_layouts():
             self.conv = nn.Conv2d(3, 8, 3)
 
         def forward(self, x):
-            return self.conv(x).data.clamp_(0, 1)
+            y = self.conv(x)
+            return y.data.clamp_(0, 1)
 
     with torch.no_grad(), pytest.raises(bt.UnsupportedOp, match="op `clamp_`") as e:
         btt.swap(Writes().eval())(btt.EagerTensor(IMAGE).to_blocked())
