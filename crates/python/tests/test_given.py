@@ -175,6 +175,19 @@ def test_what_counts_from_1_says_so(name):
             call()
 
 
+@pytest.mark.parametrize("flag", [True, False])
+def test_a_flag_is_no_axis_and_no_size(flag):
+    for call in (
+        lambda: bt.ops.softmax(X, axis=flag),
+        lambda: bt.ops.sum(X, axes=flag),
+        lambda: bt.ops.sum(X, axes=[0, flag]),
+        lambda: bt.ops.max_pool2d(X, kernel=flag),
+        lambda: bt.ops.conv2d(X, W, groups=flag),
+    ):
+        with pytest.raises(bt.InvalidArgument, match="but it is (an integer|a list of integers); pass what the signature says"):
+            call()
+
+
 @pytest.mark.parametrize("value", [65536, 2, 1, 0, -1, 1.0, "yes", []])
 def test_a_flag_is_true_or_false(value):
     with pytest.raises(bt.InvalidArgument, match="argument `keepdim`: got .*, but it is a flag; pass True or False"):
