@@ -228,3 +228,28 @@ def test_how_pytorch_reads_tensors_of_this_package():
         for given in (variable, blocked):
             with pytest.raises(ValueError, match="the buffer's format"):
                 torch.asarray(given)
+
+
+OPERATORS = {
+    "sum": lambda x, y: x + y,
+    "reflected": lambda x, y: y + x,
+    "function": lambda x, y: torch.add(y, x),
+    "comparison": lambda x, y: x > y,
+    "array": lambda x, y: x * y.numpy(),
+    "a part": lambda x, y: x - y[:, :, :1],
+}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_a_blocked_tensor_beside_one_of_pytorch_has_a_way_for_it(name):
+    """The remedy was `.to_blocked()` of PyTorch's tensor, which has none."""
+    x, call = E(X).to_blocked(), OPERATORS[name]
+    with pytest.raises(bt.KeyMismatch) as e:
+        call(x, X)
+    # Where the blocked one is `b`, it has this method.
+    assert e.value.remedy.startswith("reorder `b` with `.to_strided()`" if name == "function" else "pass `x.to_strided()`")
+    wanted = call(X, X)
+    assert torch.equal(call(x.to_strided(), X).torch().to(wanted.dtype), wanted)
+    if name in ("sum", "reflected", "comparison"):
+        assert e.value.remedy.endswith(", or `EagerTensor(b).to_blocked()` for `b`")
+        assert torch.equal(call(x, E(X).to_blocked()).to_strided().torch().to(wanted.dtype), wanted)

@@ -419,7 +419,10 @@ def _two(name: str, x: EagerTensor, other: Any) -> Any:
     if data.dtype != right.dtype or name in _COMPARISONS:
         wide = {"u8"} if "f32" not in (data.dtype, right.dtype) else {"u8", "s8", "s32"}
         data, right = (one.to_dtype("f32") if one.dtype in wide else one for one in (data, right))
-    return EagerTensor(_call(name, None, data, right))
+    try:
+        return EagerTensor(_call(name, None, data, right))
+    except KeyMismatch as e:
+        raise _with_way_for_weights(e, [x, other]) from e.__cause__
 
 
 def _operator(name: str) -> Callable[[EagerTensor, Any], Any]:
