@@ -214,6 +214,16 @@ def test_a_write_through_data_is_refused_and_changes_nothing(write):
         assert x.to_strided().tolist() == before
 
 
+def test_what_only_the_librarys_tensor_has_is_told():
+    x = btt.EagerTensor(torch.ones(1, 16, 2, 2)).to_blocked()
+    for name in ("is_blocked", "key", "as_blocks"):
+        assert not hasattr(x, name) and hasattr(x.held, name)
+        with pytest.raises(AttributeError, match=f"has no attribute `{name}`; the tensor that it holds has: `x.held.{name}`"):
+            getattr(x.data, name)
+    with pytest.raises(AttributeError, match="has no attribute `nothing`$"):
+        x.data.nothing
+
+
 def test_data_of_what_is_gone_is_written_and_data_that_is_set_is_another_tensors():
     x = btt.EagerTensor(torch.ones(2)) * 1
     y, z = x.data, x.data

@@ -263,7 +263,8 @@ class EagerTensor(Answers):
     def __getattr__(self, name: str) -> Any:
         found = None if name.startswith("__") else getattr(torch.Tensor, name, None)
         if found is None or name.startswith("_") and callable(found):
-            raise AttributeError(f"a blocktensor.torch.EagerTensor has no attribute `{name}`")
+            way = f"; the tensor that it holds has: `x.held.{name}`" if not name.startswith("_") and hasattr(Tensor, name) else ""
+            raise AttributeError(f"a blocktensor.torch.EagerTensor has no attribute `{name}`{way}")
         if callable(found):
             return lambda *args, **kwargs: _run(found, (self, *args), kwargs)
         remedy = "ask `x.to_strided().torch()` for it"
