@@ -186,7 +186,9 @@ fn not_exported(op: &'static str, argument: &str, x: &Bound<'_, PyAny>, e: PyErr
     if let Some(kind) = kinds::of(x) {
         return of_kind(op, argument, kind);
     }
-    if !e.is_instance_of::<PyBufferError>(py) {
+    // An error of this package says what to do: of an object around one of its tensors.
+    let own = py.import("blocktensor._errors").and_then(|module| module.getattr("Error"));
+    if !e.is_instance_of::<PyBufferError>(py) || own.is_ok_and(|own| e.is_instance(py, &own)) {
         return e.into();
     }
     let got = format!("a tensor that its library does not export ({})", text_of(py, e));

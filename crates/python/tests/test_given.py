@@ -192,3 +192,20 @@ def test_a_flag_is_no_axis_and_no_size(flag):
 def test_a_flag_is_true_or_false(value):
     with pytest.raises(bt.InvalidArgument, match="argument `keepdim`: got .*, but it is a flag; pass True or False"):
         bt.ops.sum(X, axes=[1], keepdim=value)
+
+
+def test_an_object_around_a_blocked_tensor_has_its_error():
+    """The remedy was `numpy.array(x)`, which such an object may not have."""
+    blocked = bt.zeros([1, 16, 2, 2], layout="nChw16c")
+
+    class Around:
+        def __init__(self, tensor):
+            self.tensor = tensor
+
+        def __dlpack__(self, **options):
+            return self.tensor.__dlpack__(**options)
+
+    for call in (bt.ops.relu, bt.from_dlpack):
+        with pytest.raises(bt.OpaqueLayoutError, match=r"^op `__dlpack__`: .*reorder it with `\.to_strided\(\)`$"):
+            call(Around(blocked))
+        assert call(Around(blocked.to_strided())).shape == (1, 16, 2, 2)
