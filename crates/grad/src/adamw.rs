@@ -1,6 +1,6 @@
 //! AdamW.
 
-use blocktensor::{Result, Tensor, ops};
+use blocktensor::{Complaint, Error, Result, Tensor, ops};
 
 use crate::{check_step, slot};
 
@@ -76,7 +76,8 @@ impl AdamW {
     /// The weights after a step. Weights are told from each other by `number`.
     ///
     /// # Errors
-    /// `ShapeMismatch` for a gradient, or a state that was put back, of other sizes than the weights; those of the element-wise ops.
+    /// `ShapeMismatch` for a gradient, or a state that was put back, of other sizes than the weights; `InvalidArgument` for a state
+    /// that was put back with a count of steps below 0, or with `i32::MAX` steps; those of the element-wise ops.
     /// After an error the state is as it was.
     #[track_caller]
     pub fn step(&mut self, number: usize, weights: &Tensor, gradient: &Tensor) -> Result<Tensor> {
@@ -89,7 +90,7 @@ impl AdamW {
         check_step(weights, gradient, before.into_iter().flat_map(|s| [&s.mean, &s.square]))?;
         let mean = blend(before.map(|s| &s.mean), gradient, b1)?;
         let square = blend(before.map(|s| &s.square), &ops::square(gradient)?, b2)?;
-        let steps = before.map_or(0, |s| s.steps) + 1;
+        let steps = next_step(before)?;
         let root = ops::sqrt(&ops::mul_scalar(&square, 1.0 / (1.0 - b2.powi(steps)))?)?;
         let step = ops::div(&mean, &ops::add_scalar(&root, self.eps)?)?;
         let moved = -self.rate / (1.0 - b1.powi(steps));
@@ -97,4 +98,15 @@ impl AdamW {
         *slot(&mut self.states, number) = Some(AdamWState { steps, mean, square });
         Ok(next)
     }
+}
+
+/// The number of the step after this state. A state that was put back may hold any number.
+fn next_step(before: Option<&AdamWState>) -> Result<i32> {
+    let steps = before.map_or(0, |s| s.steps);
+    if let Some(next) = steps.checked_add(1).filter(|&next| next > 0) {
+        return Ok(next);
+    }
+    let rule = format!("their count is 0 or more, and below {}", i32::MAX);
+    let remedy = "put back what `AdamW::state` gave";
+    Err(Error::InvalidArgument(Complaint::new("step", "state", format!("{steps} steps"), rule, remedy)))
 }

@@ -5,7 +5,7 @@ use blocktensor::{
     BoundOp, DEFAULT_RECYCLE_LIMIT, DType, Error, Layout, MemoryFormat, Operand, StridedTensor, Tensor,
     TensorDesc, WeightsKind, ledger, recycle_limit, run_with_threads,
 };
-use blocktensor_grad::{AdamW, Sgd, Tape, Var, check, cross_entropy, mse_loss, record};
+use blocktensor_grad::{AdamW, AdamWState, Sgd, Tape, Var, check, cross_entropy, mse_loss, record};
 use blocktensor_third_backend::{Reversed, key};
 
 /// Uniform in -1 to 1 (SplitMix64).
@@ -322,6 +322,25 @@ fn a_saved_state_of_adamw_goes_on() {
     let [a, b] = [whole, second].map(|mut adamw| plain(&adamw.step(1, &once, &g).unwrap()));
     assert_eq!(a, b);
     assert_ne!(a, plain(&new().step(1, &once, &g).unwrap()));
+}
+
+#[test]
+fn a_state_of_adamw_with_a_count_that_no_step_follows_is_refused() {
+    let (w, g) = (Tensor::from(strided(&reals(1, 6), &[6])), Tensor::from(strided(&reals(2, 6), &[6])));
+    let mut adamw = AdamW::new(0.1);
+    let once = adamw.step(0, &w, &g).unwrap();
+    let state = adamw.state(0).unwrap().clone();
+    for steps in [-1, i32::MIN, i32::MAX] {
+        adamw.set_state(0, AdamWState { steps, ..state.clone() });
+        let e = adamw.step(0, &once, &g).unwrap_err();
+        assert!(
+            matches!(e, Error::InvalidArgument(_)) && e.to_string().contains(&format!("got {steps} steps")),
+            "{e}"
+        );
+        assert_eq!(adamw.state(0).unwrap().steps, steps);
+    }
+    adamw.set_state(0, AdamWState { steps: i32::MAX - 1, ..state });
+    assert!(plain(&adamw.step(0, &once, &g).unwrap()).iter().all(|v| v.is_finite()));
 }
 
 #[test]

@@ -38,6 +38,21 @@ fn a_power_of_0_with_a_negative_exponent_is_a_division_by_0() {
 }
 
 #[test]
+fn a_switch_is_0_or_1() {
+    let model = |keepdims: i64| {
+        let model = Model::new().input("x", &[1, 2, 3]);
+        model.node_with("ReduceMax", &["x"], &["y"], vec![int("keepdims", keepdims)]).output("y")
+    };
+    for keepdims in [2, -1, 1 << 16, i64::MAX] {
+        let error = refused(model(keepdims), &[("x", &[1, 2, 3])]);
+        let text = format!("the attribute `keepdims` = {keepdims} is not understood: it is 0 or 1");
+        assert!(error.contains(&text), "{error}");
+    }
+    let ranks = [0, 1].map(|keepdims| model(keepdims).run(&[("x", &[1, 2, 3], &[1.0; 6])])[0].0.len());
+    assert_eq!(ranks, [0, 3]);
+}
+
+#[test]
 fn output_padding_is_less_than_the_stride_or_the_dilation() {
     let model = |attributes| {
         let model = Model::new().input("x", &[1, 1, 4, 4]).floats("w", &[1, 1, 3, 3], &[1.0; 9]);

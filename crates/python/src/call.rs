@@ -5,7 +5,7 @@ use blocktensor::dispatch::{self, Arg, ArgKind, DispatchKey, Engine, Op, Value};
 use blocktensor::{BoundOp, DType, Operand, Tensor, TensorRef};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString, PyTuple};
 
 use crate::errors::{Outcome, invalid, on_threads, released};
 use crate::exchange;
@@ -36,6 +36,11 @@ fn refs(given: &Option<Value>) -> Vec<TensorRef<'_>> {
     }
 }
 
+/// An integer. To Python `True` is 1, but as an axis or a size it is a mistake, as in PyTorch.
+fn integer(x: &Bound<'_, PyAny>) -> Option<i64> {
+    if x.is_instance_of::<PyBool>() { None } else { x.extract().ok() }
+}
+
 /// An object as the value that an argument of this kind takes.
 pub(crate) fn value(op: &'static str, spec: &ArgSpec, x: &Bound<'_, PyAny>) -> Outcome<Value> {
     value_with(op, spec, x, &mut |x| exchange::import(x, op, spec.name))
@@ -51,9 +56,14 @@ fn value_with(
     let name = spec.name;
     let wrong = || {
         let is_number = matches!(spec.kind, ArgKind::Int(_) | ArgKind::Ints(_) | ArgKind::Float(_));
-        let fits = if is_number && x.is_instance_of::<PyInt>() { " that fits into 64 bits" } else { "" };
+        let is_int = x.is_instance_of::<PyInt>() && !x.is_instance_of::<PyBool>();
+        let fits = if is_number && is_int { " that fits into 64 bits" } else { "" };
         let rule = format!("it is {}{fits}", spec.kind.describe());
-        invalid(op, name, shown(x), rule, "pass what the signature says")
+        let remedy = match spec.kind {
+            ArgKind::Bool(_) => "pass True or False",
+            _ => "pass what the signature says",
+        };
+        invalid(op, name, shown(x), rule, remedy)
     };
     Ok(match spec.kind {
         ArgKind::DataList | ArgKind::ParamList => {
@@ -64,10 +74,13 @@ fn value_with(
             Value::Tensors(tensors)
         }
         kind if kind.is_tensor() => Value::Tensor(import(x)?),
-        ArgKind::Int(_) => Value::Int(x.extract().map_err(|_| wrong())?),
-        ArgKind::Ints(_) => match x.extract::<i64>() {
-            Ok(one) => Value::Ints(vec![one]),
-            Err(_) => Value::Ints(x.extract().map_err(|_| wrong())?),
+        ArgKind::Int(_) => Value::Int(integer(x).ok_or_else(wrong)?),
+        ArgKind::Ints(_) => match integer(x) {
+            Some(one) => Value::Ints(vec![one]),
+            None => {
+                let items: Vec<Bound<'_, PyAny>> = x.extract().map_err(|_| wrong())?;
+                Value::Ints(items.iter().map(integer).collect::<Option<_>>().ok_or_else(wrong)?)
+            }
         },
         ArgKind::Float(_) => Value::Float(x.extract().map_err(|_| wrong())?),
         ArgKind::Bool(_) => Value::Bool(x.extract().map_err(|_| wrong())?),

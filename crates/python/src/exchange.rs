@@ -52,6 +52,9 @@ pub(crate) fn import_for(
     if let Ok(t) = x.cast::<PyTensor>() {
         return Ok(t.get().0.clone());
     }
+    if let Some(held) = held_by(x)? {
+        return import_for(&held, op, argument, of);
+    }
     let refused = |e| foreign(op, argument, x, e, takes);
     // What `__dlpack__` returns: where the caller has a faster way to it.
     if x.cast::<PyCapsule>().is_ok() {
@@ -81,6 +84,12 @@ pub(crate) fn import_for(
     Err(Error::InvalidArgument(Complaint::new(op, argument.to_string(), got, rule, remedy)).into())
 }
 
+/// The tensor of this package that a `blocktensor.torch.EagerTensor` holds. It may be blocked, which DLPack refuses.
+fn held_by<'py>(x: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let held = x.getattr_opt("__blocktensor__")?;
+    Ok(held.filter(|held| held.is_instance_of::<PyTensor>()))
+}
+
 /// The memory of another library's tensor, for a result of these sizes and this dtype. Tensors of this package never change.
 pub(crate) fn import_for_result(
     x: &Bound<'_, PyAny>,
@@ -97,7 +106,8 @@ pub(crate) fn import_for_result(
         let rule = "a result goes into another library's memory, as tensors of this package never change";
         Err(Error::InvalidArgument(Complaint::new(op, argument.to_string(), got, rule, remedy())).into())
     };
-    if let Ok(t) = x.cast::<PyTensor>() {
+    let held = held_by(x)?;
+    if let Ok(t) = held.as_ref().unwrap_or(x).cast::<PyTensor>() {
         return refused(t.get().0.tensor_ref().describe());
     }
     // By the buffer protocol nothing tells whether the memory may be written.
@@ -176,7 +186,9 @@ fn not_exported(op: &'static str, argument: &str, x: &Bound<'_, PyAny>, e: PyErr
     if let Some(kind) = kinds::of(x) {
         return of_kind(op, argument, kind);
     }
-    if !e.is_instance_of::<PyBufferError>(py) {
+    // An error of this package says what to do: of an object around one of its tensors.
+    let own = py.import("blocktensor._errors").and_then(|module| module.getattr("Error"));
+    if !e.is_instance_of::<PyBufferError>(py) || own.is_ok_and(|own| e.is_instance(py, &own)) {
         return e.into();
     }
     let got = format!("a tensor that its library does not export ({})", text_of(py, e));

@@ -83,6 +83,12 @@ impl Optimiser for AdamW {
                 return Err(invalid("load_state_dict", "state", got, rule, "pass what `state_dict()` gave"));
             }
         };
+        // The step after it is counted too.
+        if !(0..i32::MAX).contains(&steps) {
+            let rule = format!("`steps` is a count: 0 or more, and below {}", i32::MAX);
+            let remedy = "pass what `state_dict()` gave";
+            return Err(invalid("load_state_dict", "state", format!("`steps` of {steps}"), rule, remedy));
+        }
         let (mean, square) = (saved(kept, "mean")?.clone(), saved(kept, "square")?.clone());
         self.set_state(number, AdamWState { steps, mean, square });
         Ok(())

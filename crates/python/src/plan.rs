@@ -419,10 +419,20 @@ impl PyPlan {
 /// The same error about the argument that would help: the number of threads, if a plan was packed for another one.
 fn of_threads(error: blocktensor_graph::Error) -> blocktensor_graph::Error {
     match error {
-        blocktensor_graph::Error::Engine(Error::PackMismatch(mut complaint))
-            if complaint.remedy.calls().any(|call| matches!(call, Call::RunWithThreads(_))) =>
-        {
-            complaint.argument = "threads".into();
+        blocktensor_graph::Error::Engine(Error::PackMismatch(mut complaint)) => {
+            let packed = complaint.remedy.calls().find_map(|call| match call {
+                Call::RunWithThreads(threads) => Some(*threads),
+                _ => None,
+            });
+            match packed {
+                Some(threads) => {
+                    complaint.argument = "threads".into();
+                    complaint.got = blocktensor::current_threads().to_string();
+                    complaint.rule = format!("the plan is packed for {}", counted(threads, "thread")).into();
+                }
+                // Another machine, or more threads than this one has.
+                None => complaint.argument = "path".into(),
+            }
             Error::PackMismatch(complaint).into()
         }
         other => other,

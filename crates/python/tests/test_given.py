@@ -124,7 +124,7 @@ def test_a_plan_for_other_threads_names_them(tmp_path):
             try:
                 bt.load_plan(path, threads=2, **options)
             except bt.PackMismatch as e:
-                assert "argument `threads`: got " in str(e) and "packed for 1 threads" in str(e), str(e)
+                assert "argument `threads`: got 2, but the plan is packed for 1 thread; " in str(e), str(e)
                 assert "`threads=1`" in e.remedy
             except bt.Error as e:
                 assert options == {"keep_constants": True} and not keeps, str(e)
@@ -151,3 +151,61 @@ def test_packed_weights_take_vectors_by_name():
     ]:
         with pytest.raises(bt.InvalidArgument, match=text):
             call()
+
+
+@pytest.mark.parametrize("name", ["stride", "dilation", "groups"])
+def test_what_counts_from_1_says_so(name):
+    for number in (0, -1, -(2**40)):
+        for call in (lambda n: bt.ops.conv2d(X, W, **{name: n}), lambda n: bt.pack_conv(W, like=X, **{name: n})):
+            with pytest.raises(bt.InvalidArgument, match=f"op `conv2d`: argument `{name}`: got ") as e:
+                call(number)
+            assert "0 or more" not in str(e.value) and e.value.remedy in ("pass 1 or more", "pass 1 for an ungrouped one")
+    with pytest.raises(bt.InvalidArgument, match="it cannot be negative; pass 0 or more"):
+        bt.ops.conv2d(X, W, padding=-1)
+    for call in (
+        lambda: bt.ops.max_pool2d(X, kernel=-1),
+        lambda: bt.ops.max_pool2d(X, kernel=2, dilation=-1),
+        lambda: bt.ops.channel_shuffle(X, groups=-1),
+        lambda: bt.ops.pixel_shuffle(X, factor=-2),
+        lambda: bt.ops.chunk(X, chunks=-1),
+        lambda: bt.ops.slice(X, axis=1, step=-1),
+        lambda: bt.ops.local_response_norm(X, size=-1),
+    ):
+        with pytest.raises(bt.InvalidArgument, match="it counts from 1; pass 1 or more"):
+            call()
+
+
+@pytest.mark.parametrize("flag", [True, False])
+def test_a_flag_is_no_axis_and_no_size(flag):
+    for call in (
+        lambda: bt.ops.softmax(X, axis=flag),
+        lambda: bt.ops.sum(X, axes=flag),
+        lambda: bt.ops.sum(X, axes=[0, flag]),
+        lambda: bt.ops.max_pool2d(X, kernel=flag),
+        lambda: bt.ops.conv2d(X, W, groups=flag),
+    ):
+        with pytest.raises(bt.InvalidArgument, match="but it is (an integer|a list of integers); pass what the signature says"):
+            call()
+
+
+@pytest.mark.parametrize("value", [65536, 2, 1, 0, -1, 1.0, "yes", []])
+def test_a_flag_is_true_or_false(value):
+    with pytest.raises(bt.InvalidArgument, match="argument `keepdim`: got .*, but it is a flag; pass True or False"):
+        bt.ops.sum(X, axes=[1], keepdim=value)
+
+
+def test_an_object_around_a_blocked_tensor_has_its_error():
+    """The remedy was `numpy.array(x)`, which such an object may not have."""
+    blocked = bt.zeros([1, 16, 2, 2], layout="nChw16c")
+
+    class Around:
+        def __init__(self, tensor):
+            self.tensor = tensor
+
+        def __dlpack__(self, **options):
+            return self.tensor.__dlpack__(**options)
+
+    for call in (bt.ops.relu, bt.from_dlpack):
+        with pytest.raises(bt.OpaqueLayoutError, match=r"^op `__dlpack__`: .*reorder it with `\.to_strided\(\)`$"):
+            call(Around(blocked))
+        assert call(Around(blocked.to_strided())).shape == (1, 16, 2, 2)

@@ -185,8 +185,19 @@ def test_measured_layouts_are_the_default_and_keep_to_a_number_of_reorders():
         count = len(model.plan(sizes={"batch": 1}, layouts=layouts, profiles="estimated").reorders)
         plan = model.plan(sizes={"batch": 1}, layouts=layouts, profiles="estimated", reorders=count)
         assert len(plan.reorders) <= count
+        with pytest.raises(bt.InvalidArgument, match=r"^reorders: got .*; at most 0 may be; allow that with `reorders=\d+`") as e:
+            model.plan(sizes={"batch": 1}, layouts=layouts, profiles="estimated", reorders=0)
+        allowed = int(re.search(r"`reorders=(\d+)`", e.value.remedy)[1])
+        assert len(model.plan(sizes={"batch": 1}, layouts=layouts, profiles="estimated", reorders=allowed).reorders) == allowed
     with pytest.raises(bt.InvalidArgument, match="reorders"):
         model.plan(sizes={"batch": 1}, reorders=-1)
+
+
+def test_a_size_may_be_0():
+    plan = graph().plan(sizes={"batch": 0})
+    assert plan.run(np.zeros((0, 3, 8, 8), np.float32))[0].shape == (0, 16, 8, 8)
+    with pytest.raises(bt.InvalidArgument, match="got -1, but a size is 0 or more"):
+        graph().plan(sizes={"batch": -1})
 
 
 def test_graphs_by_hand():

@@ -195,3 +195,18 @@ def test_a_state_under_other_names_is_not_lost(make):
     fourth.load_state_dict(state)
     for name in w:
         fourth.step({name: w[name]}, {name: w[name]})
+
+
+@pytest.mark.parametrize("steps", [-1, -5, -(2**31), 2**31 - 1])
+def test_a_count_of_steps_that_none_can_follow_is_refused_whole(steps):
+    """A negative one made NaN of the weights, and the largest had no next one."""
+    w, g = {"a": reals(3)}, {"a": reals(3)}
+    adamw = bt.grad.AdamW(0.1)
+    w = adamw.step(w, g)
+    before = {name: t.numpy().tolist() for name, t in adamw.state_dict().items()}
+    state = {**adamw.state_dict(), "a.mean": reals(3), "a.steps": np.array(steps, np.int32)}
+    with pytest.raises(bt.InvalidArgument, match=rf"op `load_state_dict`: argument `state`: got `steps` of {steps}, but .*0 or more, and below 2147483647") as e:
+        adamw.load_state_dict(state)
+    assert e.value.remedy == "pass what `state_dict()` gave"
+    assert {name: t.numpy().tolist() for name, t in adamw.state_dict().items()} == before
+    assert np.isfinite(adamw.step(w, g)["a"].numpy()).all()

@@ -46,7 +46,7 @@ def test_functions_stay_blocked(name):
     x = blocked()
     with bt.deny_reorders():
         y = FUNCTIONS[name](x)
-    assert y.data.is_blocked
+    assert y.held.is_blocked
     close(y, FUNCTIONS[name](X))
 
 

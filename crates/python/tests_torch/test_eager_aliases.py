@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-VIEWS = """{a}.view(-1); {a}[0]; {a}[:, 1:]; {a}[...]; {a}.detach(); {a}.contiguous(); {a}.flatten(); {a}.unsqueeze(0); {a}.squeeze()
+VIEWS = """{a}.view(-1); {a}[0]; {a}[:, 1:]; {a}[...]; {a}.detach(); {a}.data; {a}.contiguous(); {a}.flatten(); {a}.unsqueeze(0); {a}.squeeze()
 {a}.chunk(2, 0)[0]; {a}.split(1)[0]; {a}.unbind(0)[0]; {a}.expand_as({a}); {a}.mT; {a}.movedim(0, -1); {a}.narrow(0, 0, 1)
 {a}.transpose(0, -1); {a}.select(0, 0); {a}.unflatten(0, (1, -1)); {a}.reshape_as({a}); {a}.ravel(); torch.flatten({a})
 torch.swapaxes({a}, 0, 1); torch.broadcast_to({a}, {a}.shape); torch.atleast_3d({a}); torch.broadcast_tensors({a}, {b})[1]
@@ -99,7 +99,7 @@ def test_data_that_is_set_is_a_tensor_of_this_package():
     for value in (y, btt.EagerTensor(y), bt.from_dlpack(y)):
         eager = btt.EagerTensor(x)
         eager.data = value
-        assert isinstance(eager.data, bt.Tensor) and repr(eager) == repr(btt.EagerTensor(y))
+        assert isinstance(eager.held, bt.Tensor) and repr(eager.data) == repr(eager) == repr(btt.EagerTensor(y))
         assert torch.equal((eager + 1).relu().torch(), (y + 1).relu())
         assert torch.equal(eager.to_strided().torch(), y)
     with pytest.raises(bt.Error):
@@ -163,18 +163,74 @@ class ReadsData(nn.Module):
         return self.call(self.conv(x))
 
 
-DATA_METHODS = [lambda x: x.data.abs(), lambda x: x.data.add_(1)]
-DATA_CALLS = [lambda x: torch.relu(x.data), lambda x: F.max_pool2d(x.data, 2), lambda x: nn.Linear(6, 2)(x.data)]
+HELD_METHODS = [lambda x: x.held.abs(), lambda x: x.held.add_(1)]
+HELD_CALLS = [lambda x: torch.relu(x.held), lambda x: F.max_pool2d(x.held, 2), lambda x: nn.Linear(6, 2)(x.held)]
 
 
-@pytest.mark.parametrize("call", DATA_METHODS + DATA_CALLS)
-def test_data_inside_of_a_forward_is_refused_by_name(call):
+@pytest.mark.parametrize("call", HELD_METHODS + HELD_CALLS)
+def test_the_librarys_tensor_inside_of_a_forward_is_refused_by_name(call):
     eager = btt.swap(ReadsData(call).eval())
     with torch.no_grad(), pytest.raises(bt.UnsupportedOp) as e:
         eager(btt.EagerTensor(torch.ones(1, 4, 6, 6)))
     text = str(e.value)
-    if call in DATA_METHODS:
-        assert "a blocktensor.Tensor has none" in text and "in place of `y.data." in text
+    if call in HELD_METHODS:
+        assert "a blocktensor.Tensor has none" in text and "in place of `y.held." in text
     else:
-        assert "takes no blocktensor.Tensor, which `x.data` of an EagerTensor is" in text
-        assert e.value.remedy == "write `x` or `x.detach()` in place of `x.data`"
+        assert "takes no blocktensor.Tensor, which `x.held` of an EagerTensor is" in text
+        assert e.value.remedy == "write `x` or `x.detach()` in place of `x.held`"
+
+
+READS = {
+    "dtype": lambda x: x * 2 if x.data.dtype == torch.float32 and x.data.size(1) == 4 and not x.data.requires_grad else x,
+    "operators": lambda x: x * x.data + 1 - x.data.abs(),
+    "calls": lambda x: F.max_pool2d(x.data, 2),
+    "a mask": lambda x: x * (x.data > 0).data.float(),
+    "data of data": lambda x: x.data.data.relu(),
+    "attributes": lambda x: x if x.data.grad is None and x.data.is_leaf else x * 2,
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_data_is_a_detached_tensor_in_a_swapped_model(name):
+    torch.manual_seed(0)
+    model, x = ReadsData(READS[name]).eval(), torch.rand(1, 4, 6, 6) - 0.5
+    with torch.no_grad():
+        wanted = model(x)
+        for made in (btt.swap(model)(btt.EagerTensor(x)), btt.swap(model)(btt.EagerTensor(x).to_blocked()).to_strided()):
+            assert torch.allclose(made.torch(), wanted, atol=1e-5)
+
+
+THROUGH_DATA = [lambda x: x.data.mul_(2), lambda x: F.relu(x.data, inplace=True), lambda x: x.data.relu_(), lambda x: x.data.zero_()]
+
+
+@pytest.mark.parametrize("write", THROUGH_DATA)
+def test_a_write_through_data_is_refused_and_changes_nothing(write):
+    given = torch.tensor([[-1.0, 2.0]])
+    for x in (btt.EagerTensor(given) * 1, btt.EagerTensor(given[..., None, None]).to_blocked()):
+        before = x.to_strided().tolist()
+        with pytest.raises(bt.UnsupportedOp) as e:
+            write(x)
+        assert e.value.remedy == "write into `x` itself in place of `x.data`"
+        assert x.to_strided().tolist() == before
+
+
+def test_what_only_the_librarys_tensor_has_is_told():
+    x = btt.EagerTensor(torch.ones(1, 16, 2, 2)).to_blocked()
+    for name in ("is_blocked", "key", "as_blocks"):
+        assert not hasattr(x, name) and hasattr(x.held, name)
+        with pytest.raises(AttributeError, match=f"has no attribute `{name}`; the tensor that it holds has: `x.held.{name}`"):
+            getattr(x.data, name)
+    with pytest.raises(AttributeError, match="has no attribute `nothing`$"):
+        x.data.nothing
+
+
+def test_data_of_what_is_gone_is_written_and_data_that_is_set_is_another_tensors():
+    x = btt.EagerTensor(torch.ones(2)) * 1
+    y, z = x.data, x.data
+    z.data = torch.ones(2) * 3
+    del x
+    assert y.mul_(2).tolist() == [2, 2]
+    with pytest.raises(bt.UnsupportedOp, match="memory of a torch.Tensor"):
+        value = torch.ones(2)
+        z.data = value
+        z.mul_(2)

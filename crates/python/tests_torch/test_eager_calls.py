@@ -79,7 +79,7 @@ def test_comparisons_are_elementwise(op):
         mask = getattr(eager(), op)(other)
         assert mask.dtype == torch.uint8 and torch.equal(mask.torch().bool(), wanted)
     mask = getattr(eager().to_blocked(), op)(0)
-    assert mask.data.is_blocked and torch.equal(mask.to_strided().torch().bool(), getattr(X, op)(0))
+    assert mask.held.is_blocked and torch.equal(mask.to_strided().torch().bool(), getattr(X, op)(0))
     # A tensor of PyTorch first.
     assert torch.equal(getattr(torch.Tensor, op)(X.flip(0), eager()).torch().bool(), getattr(X.flip(0), op)(X))
 
@@ -227,7 +227,7 @@ def test_values_of_channels_need_no_reorder():
     with bt.deny_reorders():
         for shape in ((16, 1, 1), (1, 16, 1, 1)):
             y, z = x * scale.view(shape), scale.view(shape) + x
-            assert y.data.is_blocked and z.data.is_blocked
+            assert y.held.is_blocked and z.held.is_blocked
     close(y, X * scale.view(16, 1, 1))
     close(z, X + scale.view(16, 1, 1))
     for other in (scale.view(16, 1, 1), torch.rand(8), X):
@@ -249,7 +249,7 @@ def test_shapes_are_pytorchs():
 @pytest.mark.parametrize("other", [Decimal(1), 3j, np.complex64(1), 10**400], ids=lambda x: type(x).__name__)
 def test_numbers_that_are_no_floats_are_typed_errors(other):
     x = eager()
-    for left in (x, x.data):
+    for left in (x, x.held):
         for call in (
             lambda: left == other,
             lambda: other == left,
@@ -268,8 +268,8 @@ def test_numbers_that_are_no_floats_are_typed_errors(other):
 
 def test_objects_compare_as_in_pytorch():
     for other in (None, "a", [1, 2], object()):
-        assert (X == other) is (eager() == other) is (eager().data == other) is False
-        assert (X != other) is (eager() != other) is (eager().data != other) is True
+        assert (X == other) is (eager() == other) is (eager().held == other) is False
+        assert (X != other) is (eager() != other) is (eager().held != other) is True
     assert torch.equal((eager() < Fraction(1, 2)).torch().bool(), X < 0.5)
 
 

@@ -68,8 +68,8 @@ def test_lists_of_blocked_and_strided_tensors_say_which(call, blocked):
     assert len(places) == 2 and (places[0] in blocked) != (places[1] in blocked), text
     # The remedy for the strided one, then for the blocked one.
     first, second = re.findall(r"`([^`]+)`", e.value.remedy)
-    assert eval(first, {"EagerTensor": E, "tensors": tensors}).data.is_blocked
-    assert not eval(second, {"tensors": tensors}).data.is_blocked
+    assert eval(first, {"EagerTensor": E, "tensors": tensors}).held.is_blocked
+    assert not eval(second, {"tensors": tensors}).held.is_blocked
 
 
 def test_kinds_of_errors_have_names_for_readers():
@@ -137,3 +137,119 @@ def test_a_dtype_that_a_part_of_a_call_does_not_take_is_told_of_the_call(name, d
     assert e.value.op == name and str(e.value).endswith(e.value.remedy)
     (code,) = re.findall(r"`([^`]+)`", e.value.remedy)
     assert PARTS[name](eval(code, {"x": x})).dtype == torch.float32
+
+
+def test_a_variable_of_a_tape_is_no_eager_tensor():
+    """Its `requires_grad` was False, and `x.detach()` gave the variable itself."""
+    x = bt.from_dlpack(torch.ones(1, 4, 2, 2))
+    with bt.grad.record() as tape:
+        made = bt.ops.relu(tape.variable(x))
+        for call in (lambda: E(tape.variable(x)), lambda: E(made), lambda: E(x) + made, lambda: setattr(E(x), "data", made)):
+            with pytest.raises(bt.InvalidArgument, match=r"op `EagerTensor`: got \[1, 4, 2, 2\] f32 contiguous on a tape") as e:
+                call()
+            assert e.value.remedy == "pass `x.tensor`, or call functions of `blocktensor.ops` on `x`"
+        assert E(made.tensor).tolist() == x.numpy().tolist()
+
+
+FUNCTIONS = {
+    "script": lambda x: torch.jit.script(_doubled)(x),
+    "trace": lambda x: torch.jit.trace(_doubled, (x,))(x),
+    "vmap": lambda x: torch.vmap(_doubled)(x),
+    "grad": lambda x: torch.func.grad(lambda x: _doubled(x).sum())(x),
+    "vjp": lambda x: torch.func.vjp(_doubled, x)[0],
+    "jacrev": lambda x: torch.func.jacrev(_doubled)(x),
+    "jacfwd": lambda x: torch.func.jacfwd(_doubled)(x),
+    "autograd.grad": lambda x: torch.autograd.grad(_doubled(x.requires_grad_()).sum(), x)[0],
+}
+
+
+def _doubled(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.filterwarnings("ignore")
+def test_transforms_are_for_tensors_of_pytorch(name):
+    """They are refused, by PyTorch's own checks where these come first, and their remedy (docs/python.md) is PyTorch's tensor."""
+    x = E(torch.rand(2, 3))
+    with pytest.raises((bt.Error, RuntimeError, ValueError), match=r"EagerTensor|op `\w+` of PyTorch"):
+        FUNCTIONS[name](x)
+    assert isinstance(E(FUNCTIONS[name](x.to_strided().torch())), E)
+
+
+def test_what_pytorchs_own_code_asks_for_is_unsupported():
+    with pytest.raises(bt.UnsupportedOp, match="op `storage` of PyTorch on"):
+        E(torch.ones(2)).storage()
+
+
+def test_a_blocked_eager_tensor_is_the_librarys_own_for_its_functions():
+    """DLPack refused it, with `numpy.array(x)` as remedy."""
+    x = E(torch.rand(1, 8, 4, 4) - 0.5)
+    y = x.to_blocked()
+    assert bt.ops.relu(y).layout == y.held.layout
+    weights = bt.from_dlpack(np.ones((8, 8, 1, 1), np.float32))
+    packed = bt.pack_conv(weights, like=y)
+    assert packed(y).layout == y.held.layout
+    model = bt.Model()
+    model.input("x", [1, 8, 4, 4])
+    model.op("relu", "relu", [("x", "x")], {}, ["y"])
+    model.output("y", "y")
+    plan = model.plan()
+    with pytest.raises(bt.OpaqueLayoutError, match=r"op `run`: argument `x`: got \[1, 8, 4, 4\] f32 nChw\d+c, but the inputs of a plan are strided") as e:
+        plan.run(y)
+    assert e.value.remedy == "pass `x.to_strided()`"
+    assert np.array_equal(plan.run(y.to_strided())[0].numpy(), x.relu().numpy())
+    # A result goes into no tensor of this package, whoever holds it.
+    for result in (x, y, E(torch.empty(1, 8, 4, 4))):
+        before = result.to_strided().tolist()
+        with pytest.raises(bt.InvalidArgument, match=r"op `run_into`: argument `y`: got .*, but a result goes into another library's memory") as e:
+            plan.run_into([x], [result])
+        assert "numpy.empty([1, 8, 4, 4]" in e.value.remedy and result.to_strided().tolist() == before
+
+
+@pytest.mark.filterwarnings("ignore:The given buffer is not writable")
+def test_how_pytorch_reads_tensors_of_this_package():
+    """As docs/python.md says: `asarray` reads a buffer, which is flat in PyTorch; `as_tensor` and `tensor` copy."""
+    x = bt.from_dlpack(np.arange(6, dtype=np.float32).reshape(2, 3))
+    flat = torch.asarray(x)
+    assert flat.shape == (6,) and flat.data_ptr() == x.data_ptr()
+    blocked = bt.zeros([1, 16, 2, 2], layout="nChw16c")
+    for read in (torch.as_tensor, torch.tensor, torch.from_dlpack, lambda x: torch.asarray(E(x))):
+        made = read(x)
+        assert made.tolist() == x.numpy().tolist() and made.data_ptr() != x.data_ptr()
+        with pytest.raises(bt.OpaqueLayoutError, match=r"reorder it with `\.to_strided\(\)`"):
+            read(blocked)
+        assert read(blocked.to_strided()).shape == (1, 16, 2, 2)
+    with bt.grad.record() as tape:
+        variable = tape.variable(x)
+        for read in (torch.as_tensor, torch.tensor, torch.from_dlpack, lambda x: torch.asarray(E(x))):
+            with pytest.raises(bt.InvalidArgument, match="pass `x.tensor`"):
+                read(variable)
+        for given in (variable, blocked):
+            with pytest.raises(ValueError, match="the buffer's format"):
+                torch.asarray(given)
+
+
+OPERATORS = {
+    "sum": lambda x, y: x + y,
+    "reflected": lambda x, y: y + x,
+    "function": lambda x, y: torch.add(y, x),
+    "comparison": lambda x, y: x > y,
+    "array": lambda x, y: x * y.numpy(),
+    "a part": lambda x, y: x - y[:, :, :1],
+}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_a_blocked_tensor_beside_one_of_pytorch_has_a_way_for_it(name):
+    """The remedy was `.to_blocked()` of PyTorch's tensor, which has none."""
+    x, call = E(X).to_blocked(), OPERATORS[name]
+    with pytest.raises(bt.KeyMismatch) as e:
+        call(x, X)
+    # Where the blocked one is `b`, it has this method.
+    assert e.value.remedy.startswith("reorder `b` with `.to_strided()`" if name == "function" else "pass `x.to_strided()`")
+    wanted = call(X, X)
+    assert torch.equal(call(x.to_strided(), X).torch().to(wanted.dtype), wanted)
+    if name in ("sum", "reflected", "comparison"):
+        assert e.value.remedy.endswith(", or `EagerTensor(b).to_blocked()` for `b`")
+        assert torch.equal(call(x, E(X).to_blocked()).to_strided().torch().to(wanted.dtype), wanted)

@@ -86,11 +86,11 @@ def test_blocked_masks_are_filled_with_zeros_and_ones():
     mask = eager(X).to_blocked() > 0
     for number in (True, False, 1, 0):
         made = mask.clone().fill_(number)
-        assert made.data.is_blocked and made.data.dtype == "u8"
+        assert made.held.is_blocked and made.held.dtype == "u8"
         equal(plain(made.to_strided()).bool(), torch.full_like(X, number, dtype=torch.bool))
     equal(plain(mask.clone().zero_().to_strided()).bool(), torch.zeros_like(X, dtype=torch.bool))
     for call in (lambda n: torch.full_like(mask, n), lambda n: mask.new_full((2,), n)):
-        assert call(1).data.dtype == "u8"
+        assert call(1).held.dtype == "u8"
         with pytest.raises(bt.UnsupportedOp, match="pass True or False"):
             call(0.5)
 
@@ -158,7 +158,7 @@ def test_blocked_masks_compute():
     x = eager(X).to_blocked()
     for name in ("where of masks", "where of a mask and True", "maximum of masks", "mask & True", "mask ^ mask", "cat of a mask and f32"):
         made = BOTH[name](x)
-        assert made.data.is_blocked
+        assert made.held.is_blocked
         equal(plain(made).float(), BOTH[name](X).float())
 
 

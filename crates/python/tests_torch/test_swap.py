@@ -313,14 +313,29 @@ def test_a_blocked_mask_is_told():
         eager(btt.EagerTensor(torch.randn(2, 5, 16)), attn_mask=btt.EagerTensor(torch.zeros(1, 1, 5, 5)).to_blocked("nChw16c"))
 
 
-def test_data_in_place_is_told():
+def test_the_librarys_tensor_in_place_is_told():
     class Doubles(nn.Module):
         def forward(self, x):
-            x.data.mul_(2)
+            x.held.mul_(2)
             return x
 
-    with pytest.raises(bt.UnsupportedOp, match=re.escape("write `y.mul_` in place of `y.data.mul_`")):
+    with pytest.raises(bt.UnsupportedOp, match=re.escape("write `y.mul_` in place of `y.held.mul_`")):
         btt.swap(Doubles().eval())(btt.EagerTensor(IMAGE))
+
+
+def test_a_write_into_shared_memory_has_no_remedy_of_layouts():
+    class Writes(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv = nn.Conv2d(3, 8, 3)
+
+        def forward(self, x):
+            y = self.conv(x)
+            return y.data.clamp_(0, 1)
+
+    with torch.no_grad(), pytest.raises(bt.UnsupportedOp, match="op `clamp_`") as e:
+        btt.swap(Writes().eval())(btt.EagerTensor(IMAGE).to_blocked())
+    assert e.value.remedy == "write into `x` itself in place of `x.data`"
 
 
 def test_autocast_is_refused():

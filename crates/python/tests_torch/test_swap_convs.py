@@ -35,8 +35,8 @@ def test_transposed_convolutions_are_packed(rank, options):
             with bt.record() as book:
                 eager(source)
             # Of a row-major source as of one of PyTorch's calls.
-            assert not source.data.is_blocked or not book.reorders
-            assert y.data.is_blocked == source.data.is_blocked
+            assert not source.held.is_blocked or not book.reorders
+            assert y.held.is_blocked == source.held.is_blocked
             close(y, conv(x))
         # What is edited or set is seen.
         conv.weight.mul_(2)

@@ -61,11 +61,11 @@ def test_gradients_inside_of_a_forward():
 
 
 def test_where_a_blocked_value_lies():
-    assert "`x.flatten(0, 3)[torch.from_numpy(mask.numpy()).flatten().nonzero().squeeze(1)]`" in str(refused(lambda y, s: y[y > 0]))
-    works(lambda y, s: y.flatten(0, 3)[torch.from_numpy((y > 0).numpy()).flatten().nonzero().squeeze(1)], lambda y, s: y[y > 0])
+    assert "`x.flatten(0, 3)[torch.tensor(mask.numpy()).flatten().nonzero().squeeze(1)]`" in str(refused(lambda y, s: y[y > 0]))
+    works(lambda y, s: y.flatten(0, 3)[torch.tensor((y > 0).numpy()).flatten().nonzero().squeeze(1)], lambda y, s: y[y > 0])
     for name in ("stride", "data_ptr"):
-        assert f"`torch.from_numpy(x.detach().numpy()).{name}()`" in str(refused(lambda y, s, name=name: getattr(y, name)()))
-    works(lambda y, s: y * torch.from_numpy(y.detach().numpy()).stride(1), lambda y, s: y * 9)
+        assert f"`torch.tensor(x.detach().numpy()).{name}()`" in str(refused(lambda y, s, name=name: getattr(y, name)()))
+    works(lambda y, s: y * torch.tensor(y.detach().numpy()).stride(1), lambda y, s: y * 9)
     works(lambda y, s: y * y.flatten(1).stride(0))
 
 
@@ -80,10 +80,10 @@ INDICES = {
 @pytest.mark.parametrize("name", INDICES)
 def test_indices_are_computed_with_in_pytorch(name):
     e = refused(lambda y, s: y * INDICES[name](y.argmax(1, keepdim=True)), bt.UnsupportedDType)
-    assert e.remedy == "compute with it in PyTorch: `torch.from_numpy(x.numpy())`"
+    assert e.remedy == "compute with it in PyTorch: `torch.tensor(x.numpy())`"
     assert e.__cause__ is not e
     works(
-        lambda y, s: y * INDICES[name](torch.from_numpy(y.detach().argmax(1, keepdim=True).numpy()).long()),
+        lambda y, s: y * INDICES[name](torch.tensor(y.detach().argmax(1, keepdim=True).numpy()).long()),
         lambda y, s: y * INDICES[name](y.argmax(1, keepdim=True)),
     )
 

@@ -67,6 +67,24 @@ ARRAYS = {
 }
 
 
+@pytest.mark.parametrize("values", [*(values for values, _ in ARRAYS.values()), lambda x: x.detach().argmax(1)], ids=[*ARRAYS, "indices"])
+@pytest.mark.parametrize(("weights", "layout"), KINDS)
+def test_no_write_through_dlpack_is_lost(values, weights, layout):
+    """numpy heeds the mark of read-only memory. PyTorch has none, and gets a copy of its own."""
+    flags = []
+
+    def function(s, x):
+        made = values(s.conv(x))
+        before = made.numpy().copy()
+        flags.append(np.from_dlpack(made).flags.writeable)
+        torch.from_dlpack(made).zero_()
+        flags.append(not np.array_equal(made.numpy(), before))
+        return s.conv(x)
+
+    btt.train(One(function, conv=nn.Conv2d(4, 6, 3)).train(), weights=weights, layout=layout)(torch.randn(2, 4, 6, 6))
+    assert flags == [False, False]
+
+
 @pytest.mark.parametrize(("values", "is_copy"), ARRAYS.values(), ids=ARRAYS)
 @pytest.mark.parametrize(("weights", "layout"), KINDS)
 def test_no_write_into_an_array_is_lost(values, is_copy, weights, layout):
@@ -197,7 +215,7 @@ def test_filled_values_have_a_gradient_of_zeros(function, layout):
 
 def test_a_blocked_eager_tensor_is_zeroed():
     x = btt.EagerTensor(torch.randn(2, 4, 6, 6)).to_blocked()
-    assert x.zero_() is x and x.data.is_blocked and not x.to_strided().torch().any()
+    assert x.zero_() is x and x.held.is_blocked and not x.to_strided().torch().any()
 
 
 def test_numbers_in_a_list_are_items():

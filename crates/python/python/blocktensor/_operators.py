@@ -167,7 +167,7 @@ def _attribute(self: Tensor, name: str) -> Any:
     if not name.startswith("_"):
         eager = sys.modules.get("blocktensor.torch")
         if eager is not None and hasattr(sys.modules["torch"].Tensor, name):
-            remedies.append(f"for a `blocktensor.torch.EagerTensor` `y` write `y.{name}` in place of `y.data.{name}`")
+            remedies.append(f"for a `blocktensor.torch.EagerTensor` `y` write `y.{name}` in place of `y.held.{name}`")
         if plain in ops.__all__:
             remedies.append(f"call `blocktensor.ops.{plain}(x, ...)`")
     if not remedies:

@@ -165,6 +165,7 @@ pub(in crate::plan) fn check(reorders: &[Reorder], most: Option<usize>, elsewher
         what: "reorders".to_string(),
         got: format!("{}{least} in each run: {}", counted(count, "reorder"), places.join(", ")),
         rule: format!("at most {most} may be").into(),
-        remedy: format!("allow {count}{elsewhere}").into(),
+        // The option's name of `PlanOptions::parse`, which every door has.
+        remedy: format!("allow that with `reorders={count}`{elsewhere}").into(),
     })
 }

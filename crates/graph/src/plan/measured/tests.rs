@@ -337,7 +337,7 @@ fn a_limit_of_reorders_is_kept_wherever_a_choice_keeps_it() {
                 assert_eq!(plan.reorders.len(), least, "{plan}");
                 let error = limit::check(&plan.reorders, Some(most), "").unwrap_err().to_string();
                 assert!(error.contains(&format!("{least} reorder")), "{error}");
-                assert!(error.ends_with(&format!("; allow {least}")), "{error}");
+                assert!(error.ends_with(&format!("; allow that with `reorders={least}`")), "{error}");
                 continue;
             }
             assert!(plan.reorders.len() <= most, "{most}\n{plan}");

@@ -9,7 +9,7 @@ import torch
 from .._errors import UnsupportedOp
 from ._beside import OfOnePlan
 from ._recorded import RecordedTensor
-from ._told import error
+from ._told import error, in_pytorch
 
 #: A buffer: its path, its module's own dictionary, its name there, and what it is.
 _Place = tuple[str, dict[str, Any], str, Any]
@@ -58,7 +58,7 @@ class Before:
         if assigned:
             text = f"op `train`: the forward assigns a value to the buffer `{assigned[0]}`, and values are of use in their forward alone"
             name = assigned[0].split(".")[-1]
-            raise error(UnsupportedOp, text, f"assign numbers: `self.{name} = torch.from_numpy(x.detach().numpy()).clone()`", op="train")
+            raise error(UnsupportedOp, text, f"assign numbers: `self.{name} = {in_pytorch()}`", op="train")
 
     def put_back(self) -> None:
         for _, place, name, before in self._places:

@@ -22,7 +22,7 @@ from ._handles import ACTIVE, DTYPES, Absent, Handle, as_view, check_alone, desc
 from ._recorded_ops import RECORDED, check_labels, check_numbers, written_as
 from ._replay import replayed
 from ._signatures import LISTS, PLAIN_TYPES, TRAINS, Form, as_form, form_of
-from ._told import told_text
+from ._told import in_pytorch, told_text
 from ._values import CHOOSES_INTEGERS, TABLE, WITHOUT_OP, Unsupported, Value, held
 
 _ARGUMENTS = {schema["name"]: [a["name"] for a in schema["args"]] for schema in _native.schemas()}
@@ -240,7 +240,8 @@ def _named(name: str, target: Any, e: Error) -> Exception:
 def _raise_typed(name: str, target: Any, e: Exception) -> NoReturn:
     """An error that PyTorch's own code raised, with its text."""
     first = told_text(e)
-    if isinstance(e, NotImplementedError):
+    if isinstance(e, (NotImplementedError, AttributeError)):
+        # No call of a function that PyTorch wrote in Python is wrong, where the tensor lacks what it asks for.
         raise refused(name, target, first) from e
     raise refused(name, target, first, "pass what PyTorch's documentation says of it", kind=InvalidArgument) from e
 
@@ -294,7 +295,7 @@ def call_aten(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         raise Unsupported("it writes into `out`; use its result instead")
     in_place = plain != name
     if in_place and not isinstance(target, Handle):
-        remedy = "pass numbers, `torch.from_numpy(x.detach().numpy())`" if ACTIVE.recording is not None else None
+        remedy = f"pass numbers, `{in_pytorch()}`" if ACTIVE.recording is not None else None
         raise Unsupported("it writes into a tensor of PyTorch", remedy)
     form = form_of(name, args, kwargs)
     arguments, keywords = form.arranged(args, kwargs)

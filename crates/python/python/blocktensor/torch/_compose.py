@@ -8,6 +8,7 @@ import torch
 
 from .._native import Tensor, Var
 from ._handles import ACTIVE
+from ._told import in_pytorch
 from ._values import CHOOSES_INTEGERS, ONLY_RESULTS, TABLE, Builder, Unsupported, Value, aten, held
 
 
@@ -37,7 +38,7 @@ def as_f32(b: Builder, x: Value) -> Value:
         return b.op("where", condition=x, a=filled(1), b=filled(0))
     if isinstance(x.tensor, Tensor) and x.dtype != "f32":
         is_index = x.dtype == "int64" and ACTIVE.recording is not None
-        remedy = "compute with it in PyTorch: `torch.from_numpy(x.numpy())`" if is_index else "convert it with `.float()`"
+        remedy = f"compute with it in PyTorch: `{in_pytorch('x')}`" if is_index else "convert it with `.float()`"
         raise Unsupported(f"an operand of {x.tensor.dtype}", remedy)
     if x.dtype == "int64":
         raise Unsupported(f"an operand of int64; {ONLY_RESULTS}")

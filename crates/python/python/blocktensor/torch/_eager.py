@@ -84,9 +84,11 @@ class EagerTensor(Answers):
         self.held: Tensor = data  # type: ignore[assignment]
 
     @property
-    def data(self) -> Tensor:
-        """The tensor of this package."""
-        return self.held
+    def data(self) -> "EagerTensor":
+        """As `x.detach()`; what is set here replaces what the tensor holds. The tensor of this package is `x.held`."""
+        made = self._view(self.held)
+        made.way = "write into `x` itself in place of `x.data`"
+        return made
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "requires_grad" and value:
@@ -96,13 +98,20 @@ class EagerTensor(Answers):
             return
         own = vars(self)
         own["held"] = _held(value)
+        own.pop("way", None)
         # It shares memory with what it is made of now.
-        if "family" in own:
+        if self.family is not None:
+            self.family[:] = [r for r in self.family if r() is not self]
             own["family"] = None
         if isinstance(value, EagerTensor):
             as_view(self, value)
         elif not isinstance(value, Tensor) and getattr(value, "dtype", None) not in _CONVERTED:
             with_owner(self, value)
+
+    @property
+    def __blocktensor__(self) -> Tensor:
+        """The tensor that functions of this package take in its place."""
+        return self.held
 
     def to_blocked(self, layout: str | None = None) -> "EagerTensor":
         """Reorders to a blocked layout."""
@@ -254,7 +263,8 @@ class EagerTensor(Answers):
     def __getattr__(self, name: str) -> Any:
         found = None if name.startswith("__") else getattr(torch.Tensor, name, None)
         if found is None or name.startswith("_") and callable(found):
-            raise AttributeError(f"a blocktensor.torch.EagerTensor has no attribute `{name}`")
+            way = f"; the tensor that it holds has: `x.held.{name}`" if not name.startswith("_") and hasattr(Tensor, name) else ""
+            raise AttributeError(f"a blocktensor.torch.EagerTensor has no attribute `{name}`{way}")
         if callable(found):
             return lambda *args, **kwargs: _run(found, (self, *args), kwargs)
         remedy = "ask `x.to_strided().torch()` for it"
@@ -331,6 +341,11 @@ _CONVERTED = (torch.bool, torch.int64)
 
 def _held(data: Any) -> Tensor:
     """The tensor of this package that an eager tensor of an object holds."""
+    if type(data) is Tensor:
+        return data
+    if isinstance(data, _native.Var):
+        text = f"op `EagerTensor`: got {described(data)} on a tape, but eager tensors are for inference, and would hide its gradient"
+        raise error(InvalidArgument, text, "pass `x.tensor`, or call functions of `blocktensor.ops` on `x`", op="EagerTensor")
     if isinstance(data, Tensor):
         return data
     if isinstance(data, EagerTensor):
@@ -369,7 +384,8 @@ def _with_way_for_weights(e: Error, operands: list[Any]) -> Error:
 def _with_module(e: Error, x: EagerTensor) -> Error:
     """The error, with the way that a swapped model has for it."""
     module = x.module or getattr(LAST, "module", "")
-    if not x.held.is_blocked or not module or "swap(" in str(e):
+    # Where it would write into memory of others, its layout is not why.
+    if not x.held.is_blocked or not module or "swap(" in str(e) or ": it writes into " in str(e):
         return e
     remedy = f"in a swapped model: `swap(model, to_strided=[{module!r}])` reorders what that module returns"
     made = type(e)(f"{e}; {remedy}")
@@ -404,7 +420,10 @@ def _two(name: str, x: EagerTensor, other: Any) -> Any:
     if data.dtype != right.dtype or name in _COMPARISONS:
         wide = {"u8"} if "f32" not in (data.dtype, right.dtype) else {"u8", "s8", "s32"}
         data, right = (one.to_dtype("f32") if one.dtype in wide else one for one in (data, right))
-    return EagerTensor(_call(name, None, data, right))
+    try:
+        return EagerTensor(_call(name, None, data, right))
+    except KeyMismatch as e:
+        raise _with_way_for_weights(e, [x, other]) from e.__cause__
 
 
 def _operator(name: str) -> Callable[[EagerTensor, Any], Any]:

@@ -207,7 +207,7 @@ def check_alone(name: str, target: Handle) -> None:
         raise refused(name, target, f"it writes into {target.owner}", target.way or f"{making(name)}, or leave `inplace=True` out")
     others = [x for r in target.family or () if (x := r()) is not None and x is not target]
     if any(isinstance(x, Handle) for x in others):
-        remedy = f"{making(name)}, or `.clone()` one of them first"
+        remedy = target.way or f"{making(name)}, or `.clone()` one of them first"
         raise refused(name, target, "it writes into memory that another eager tensor is a view of", remedy)
     if others:
         kind = f"{type(others[0]).__module__}.{type(others[0]).__name__}".replace("builtins.", "")

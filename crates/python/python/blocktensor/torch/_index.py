@@ -10,6 +10,7 @@ from .._errors import InvalidArgument, OutOfBounds
 from .._native import Tensor
 from ._export import error
 from ._handles import ACTIVE, Handle, as_torch, described, refused
+from ._told import in_pytorch
 
 
 def _wrong(x: Handle, index: Any, rule: str, remedy: str, kind: type[Any] = InvalidArgument) -> Exception:
@@ -92,7 +93,7 @@ def _of_mask(mask: torch.Tensor, axis: int) -> str:
         return "call it on `x.to_strided().torch()`"
     last = axis + mask.ndim - 1
     joined = "x" if mask.ndim == 1 else f"x.flatten({axis}, {last})"
-    return f"write `{joined}[{':, ' * axis}torch.from_numpy(mask.numpy()).flatten().nonzero().squeeze(1)]`"
+    return f"write `{joined}[{':, ' * axis}{in_pytorch('mask')}.flatten().nonzero().squeeze(1)]`"
 
 
 def _index_of(t: Tensor) -> torch.Tensor:

@@ -219,14 +219,8 @@ class Owned(Kept):
         self._stepped = optimizer
 
     def _check_state(self, optimizer: "SGD | AdamW") -> None:
-        """Refuses before a first step what no optimizer gave: a negative count of steps, whose correction of means has no number, and the
-        state of only some of the weights that it moves."""
-        state = optimizer.state_dict()
-        for name, x in state.items():
-            if name.endswith(".steps") and x.item() < 0:
-                text = f"op `step`: the optimizer has the state `{name}` of {x.item()}, but it is a count of steps, 0 or more"
-                raise error(InvalidArgument, text, "load what `state_dict()` of an optimizer gave", op="step")
-        known = {name.rpartition(".")[0] for name in state}
+        """Refuses before a first step the state of only some of the weights that it moves."""
+        known = {name.rpartition(".")[0] for name in optimizer.state_dict()}
         missing = [name for name in self._gradients if name not in known]
         if known & self._gradients.keys() and missing:
             told = ", ".join(f"`{name}`" for name in missing[:4]) + (f" and {len(missing) - 4} others" if len(missing) > 4 else "")

@@ -275,7 +275,8 @@ def checked(program: Program, options: dict[str, Any], reorders: int | None, par
     found = made.reorders
     if reorders is not None and len(found) > reorders:
         places = "\n".join(f"  {r['node']}: {r['from']} -> {r['to']} {r['shape']} {r['bytes']} bytes" for r in found)
-        text = f"a run makes {len(found)} reorders, but {reorders} are allowed:\n{places}\n"
-        remedy = "allow as many, or leave `layouts` out"
+        count = f"{len(found)} reorder{'s' * (len(found) != 1)}"
+        text = f"argument `reorders`: got {reorders}, but a run makes {count}:\n{places}\n"
+        remedy = f"pass `reorders={len(found)}`{'' if options['layouts'] == 'measured' else ', or leave `layouts` out'}"
         raise error(ReorderDenied, text.rstrip(), remedy)
     return made

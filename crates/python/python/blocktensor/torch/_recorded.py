@@ -11,7 +11,7 @@ from .._native import Tensor
 from ._answers import CONVERSIONS, Answers
 from ._handles import ACTIVE, TABLE_DTYPES, as_torch, as_view, check_alone, overlap, refused, shared
 from ._index import indexed
-from ._told import error
+from ._told import error, in_pytorch
 from ._weights import Weight, detached
 
 
@@ -118,7 +118,11 @@ class RecordedTensor(Answers):
 
     def __dlpack__(self, **options: Any) -> Any:
         read: Any = self._read("__dlpack__", self.requires_grad)
-        return (as_torch(read).to(self.dtype) if read.dtype in TABLE_DTYPES else read).__dlpack__(**options)
+        if read.dtype in TABLE_DTYPES:
+            # A copy, which is read-only where the caller can be told so.
+            version = options.get("max_version")
+            read = self.numpy() if version is not None and version >= (1, 0) else as_torch(read).to(self.dtype)
+        return read.__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         # Asked first: `__dlpack__` then says why a value is refused, or reorders one that is blocked.
@@ -156,7 +160,7 @@ class RecordedTensor(Answers):
     def _check_rows(self, name: str) -> None:
         """Refuses to say where elements lie that are in blocks."""
         if getattr(self.held, "is_blocked", False):
-            raise _refused(name, f"leave it out, or ask numbers in rows: `torch.from_numpy(x.detach().numpy()).{name}()`")
+            raise _refused(name, f"leave it out, or ask numbers in rows: `{in_pytorch()}.{name}()`")
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
         is_view = isinstance(self.held, Tensor) and self.held.layout.startswith("strides")
@@ -198,12 +202,12 @@ class RecordedTensor(Answers):
             return call(torch.ops.aten._to_copy.default, (self,), {"dtype": dtype})
         is_float, is_wanted_float = self.dtype == torch.float32, dtype.is_floating_point or dtype.is_complex
         if dtype == torch.bool:
-            remedy = "write `x != 0`" if is_float else "write `torch.from_numpy(x.numpy()).bool()`"
+            remedy = "write `x != 0`" if is_float else f"write `{in_pytorch('x')}.bool()`"
         elif is_wanted_float and self.dtype != torch.int64:
             remedy = f"{'leave it out' if is_float else 'write `x.float()`'}: modules are trained in torch.float32"
         else:
-            numbers = "x.detach().numpy()" if self.requires_grad else "x.numpy()"
-            remedy = f"write `torch.from_numpy({numbers}).to({dtype})`, a tensor of PyTorch, which has no gradient there either"
+            numbers = in_pytorch("x.detach()" if self.requires_grad else "x")
+            remedy = f"write `{numbers}.to({dtype})`, a tensor of PyTorch, which has no gradient there either"
         text = f"a conversion of {self.dtype} to {dtype}; values in the forward of a trained module are torch.float32, or masks and indices"
         # Another float in its place would be refused again by the calls that follow.
         stand_in = torch.float32 if is_wanted_float else dtype

@@ -9,6 +9,7 @@ import torch.utils.checkpoint
 
 from .._native import Var
 from ._handles import ACTIVE, as_torch, shared, value_of
+from ._told import in_pytorch
 from ._values import TABLE, WRITTEN_AS, Builder, Unsupported, Value, adds_to
 from ._weights import Weight, detached
 
@@ -42,9 +43,9 @@ def _for_labels(loss: str, x: Value, labels: Value, weight: Any = None, reductio
 
 
 #: Calls whose sizes depend on data, or whose results have no gradient: what computes them in a forward.
-_IN_PYTORCH = "call it on `torch.from_numpy(x.detach().numpy())`, where it has no gradient in PyTorch either"
+_IN_PYTORCH = f"call it on `{in_pytorch()}`, where it has no gradient in PyTorch either"
 _RECORDED_AS = {
-    "masked_select": "write `x.flatten()[torch.from_numpy(mask.numpy()).flatten().nonzero().squeeze(1)]` for a mask of the same sizes",
+    "masked_select": f"write `x.flatten()[{in_pytorch('mask')}.flatten().nonzero().squeeze(1)]` for a mask of the same sizes",
     **dict.fromkeys(
         "nonzero argwhere unique unique_consecutive unique_dim _unique2 bincount histc searchsorted bucketize".split(), _IN_PYTORCH
     ),

@@ -28,7 +28,7 @@ from ._handles import ACTIVE, Handle, check_autocast, shared, value_of
 from ._lower import RESULTS
 from ._parts import check_not_inside
 from ._recorded import RecordedTensor
-from ._told import error, first_line
+from ._told import error, first_line, in_pytorch
 from ._trained_ends import check_elements
 from ._values import Value, is_per_channel
 from ._weights import Packing, Weight, block_of, detached
@@ -114,6 +114,9 @@ class Recording:
         remedy = "write it in calls of PyTorch's functions, or return the value from `forward`"
         if isinstance(e, (RuntimeError, ValueError)):
             remedy = "write plain Python in place of what was scripted (`torch.jit.script`) or transforms (`torch.vmap`)"
+        if "not a storage" in str(e):
+            # `torch.Tensor(x)`, which other values of `x` are sizes of.
+            remedy = "write `torch.tensor(x.detach())`"
         raise error(UnsupportedOp, text, remedy, op="train") from e
 
     def _check_written(self) -> None:
@@ -164,7 +167,7 @@ class Recording:
     def _of_dtype(self, e: DTypeMismatch | UnsupportedDType, given: list[Any]) -> Any:
         """An op's error for a dtype, with the conversion that values and tensors of PyTorch have, and the module."""
         indices = any(isinstance(x, RecordedTensor) and x.held.dtype == "s32" for x in pytree.tree_leaves(given))
-        remedy = "compute with it in PyTorch: `torch.from_numpy(x.numpy())`" if indices else "pass `x.float()`"
+        remedy = f"compute with it in PyTorch: `{in_pytorch('x')}`" if indices else "pass `x.float()`"
         text = str(e).removesuffix(f"; {e.remedy}").removeprefix(f"op `{e.op}`: ")
         made: Any = error(type(e), f"op `{e.op}` in module `{self.path()}`: {text}", remedy, op=e.op)
         made.operands = e.operands

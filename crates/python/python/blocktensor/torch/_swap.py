@@ -320,8 +320,8 @@ class _Typed:
             _check_given(args, kwargs, e)
             # Scripted functions and other code in C++ name the type that they were given.
             if _OURS in str(e):
-                text = f"a call in the swapped model takes no {_OURS}, which `x.data` of an EagerTensor is: {told_text(e)}"
-                raise error(UnsupportedOp, text, "write `x` or `x.detach()` in place of `x.data`", op="swap") from e
+                text = f"a call in the swapped model takes no {_OURS}, which `x.held` of an EagerTensor is: {told_text(e)}"
+                raise error(UnsupportedOp, text, "write `x` or `x.detach()` in place of `x.held`", op="swap") from e
             if isinstance(e, AttributeError) or EagerTensor.__name__ not in str(e):
                 raise
             text = f"a call in the swapped model takes no EagerTensor: {told_text(e)}"

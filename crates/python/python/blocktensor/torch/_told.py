@@ -13,6 +13,11 @@ def error(kind: type[Any], text: str, remedy: str, op: str | None = None) -> Exc
     return made  # type: ignore[no-any-return]
 
 
+def in_pytorch(x: str = "x.detach()") -> str:
+    """How a remedy writes a tensor of PyTorch with these numbers: a copy. Arrays are read-only here, of which `from_numpy` warns."""
+    return f"torch.tensor({x}.numpy())"
+
+
 def first_line(text: str) -> str:
     """The first line of a text, with the list that it announces, and of that no more than `LONGEST` characters: whole clauses."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]

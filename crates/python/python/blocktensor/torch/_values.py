@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import torch
 
 from .._native import Tensor
+from ._told import in_pytorch
 
 
 class Unsupported(Exception):
@@ -76,7 +77,7 @@ OF_THE_BATCH = (
 
 #: Calls that no op is for, and what computes the same, of an eager tensor and in the forward of a trained module.
 WRITTEN_AS = {
-    "one_hot": "pass indices of PyTorch: `F.one_hot(torch.from_numpy(x.numpy()).long(), classes)`",
+    "one_hot": f"pass indices of PyTorch: `F.one_hot({in_pytorch('x')}.long(), classes)`",
     "nanmean": "write `torch.where(x == x, x, 0.0).sum() / (x == x).float().sum()`, with the axes of the mean in both sums",
     "nansum": "write `torch.where(x == x, x, 0.0).sum()`",
 }
