@@ -271,14 +271,7 @@ impl<'a> Args<'a> {
         let v = self.int(i)?;
         match usize::try_from(v) {
             Ok(n) => Ok(n),
-            Err(_) => fail!(
-                InvalidArgument,
-                self.op(),
-                self.name(i),
-                v.to_string(),
-                "it cannot be negative",
-                "pass 0 or more"
-            ),
+            Err(_) => Err(self.negative(i, v.to_string(), "it cannot be negative")),
         }
     }
 
@@ -298,20 +291,26 @@ impl<'a> Args<'a> {
         for (place, &v) in sizes.iter_mut().zip(values) {
             match usize::try_from(v) {
                 Ok(n) => *place = n,
-                Err(_) => fail!(
-                    InvalidArgument,
-                    self.op(),
-                    self.name(i),
-                    format!("{values:?}"),
-                    "no value may be negative",
-                    "pass 0 or more"
-                ),
+                Err(_) => return Err(self.negative_among(i, values)),
             }
         }
         if values.len() > MAX_RANK {
             return Dims::new(self.op(), self.name(i), &vec![0; values.len()]);
         }
         Dims::new(self.op(), self.name(i), &sizes[..values.len()])
+    }
+
+    /// The error for a list of counts with a negative one.
+    pub(crate) fn negative_among(&self, i: usize, values: &[i64]) -> Error {
+        self.negative(i, format!("{values:?}"), "no value may be negative")
+    }
+
+    fn negative(&self, i: usize, got: String, rule: &str) -> Error {
+        let (rule, remedy) = match self.schema.args[i].is_from_one {
+            true => ("it counts from 1", "pass 1 or more"),
+            false => (rule, "pass 0 or more"),
+        };
+        Error::InvalidArgument(Complaint::new(self.op(), self.name(i), got, rule, remedy))
     }
 
     /// Argument `i`, with one value for each of `rank` spatial dimensions. A single value applies to all of them.

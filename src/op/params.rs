@@ -237,17 +237,7 @@ impl Param for Vec<usize> {
             return Ok(values.to_vec());
         }
         let values = args.ints(i)?;
-        let count = |&v: &i64| match usize::try_from(v) {
-            Ok(v) => Ok(v),
-            Err(_) => fail!(
-                InvalidArgument,
-                args.op(),
-                args.name(i),
-                format!("{values:?}"),
-                "no value may be negative",
-                "pass 0 or more"
-            ),
-        };
+        let count = |&v: &i64| usize::try_from(v).map_err(|_| args.negative_among(i, &values));
         values.iter().map(count).collect()
     }
     fn arg(&self) -> Arg<'_> {
