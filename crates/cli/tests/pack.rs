@@ -168,8 +168,7 @@ fn a_plan_for_another_number_of_threads_is_refused_or_planned_again() {
     };
     let threads = [
         "argument `--threads`",
-        "packed for 1 threads",
-        "a run here has 2",
+        "got a plan packed for 1 thread, but a run here has 2 threads",
         "; pass the number of threads that it was packed for",
     ];
     let said = run_it(text(&plan), &[]);
