@@ -109,7 +109,7 @@ impl Importer {
             };
             return match attributes.iter().find(|(name, value)| !is_known(name, value)) {
                 Some((name, value)) => Err(format!("the attribute `{name}` = {value} is not understood")),
-                None => Ok(op.import),
+                None => ops::schema::no_switch(attributes).map_or(Ok(op.import), Err),
             };
         }
         if !domain.is_empty() {

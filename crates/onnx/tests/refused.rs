@@ -207,3 +207,26 @@ fn a_node_inside_another_one_follows_its_name() {
     let error = refused(model, &[("x", &[2])]);
     assert!(error.starts_with("node `n0/Loop_1/Gather_1` (Gather), indices: got 7; "), "{error}");
 }
+
+/// Some runtimes take any other number than 0 as on, others any other than 1 as off.
+#[test]
+fn a_switch_is_0_or_1() {
+    let constant = || Model::new().ints("k", &[1, 2]);
+    let image = || Model::new().input("x", &[1, 1, 4, 4]).int("zero", 0);
+    let window = |switch, value| vec![ints("kernel_shape", &[2, 2]), int(switch, value)];
+    for (model, op, inputs, attributes, switch) in [
+        (image(), "ReduceSum", &["x"][..], vec![int("keepdims", 65_536)], "keepdims` is 65536"),
+        (image(), "CumSum", &["x", "zero"], vec![int("exclusive", 7)], "exclusive` is 7"),
+        (image(), "MaxPool", &["x"], window("ceil_mode", 2), "ceil_mode` is 2"),
+        (image(), "AveragePool", &["x"], window("count_include_pad", -1), "count_include_pad` is -1"),
+        (constant(), "ReduceSum", &["k"], vec![int("keepdims", 2)], "keepdims` is 2"),
+    ] {
+        let error = model.node_with(op, inputs, &["y"], attributes).output("y").run_on(vec![]).unwrap_err();
+        let text = format!(": the attribute `{switch}, and it is 0 or 1");
+        assert!(error.contains("node `n0`") && error.contains(&text), "{op}: {error}");
+    }
+    let mut model = image().node_with("FusedMatMul", &["x", "x"], &["y"], vec![int("transA", 3)]).output("y");
+    model.graph.node[0].domain = Some("com.microsoft".to_string());
+    let error = model.run_on(vec![]).unwrap_err();
+    assert!(error.contains("the attribute `transA` is 3, and it is 0 or 1"), "{error}");
+}
