@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use blocktensor::fusion::Fusion;
 use blocktensor::{
-    BoundOp, Call, Complaint, DType, Operator, PackedFile, PackedOp, StridedTensor, TensorDesc, Text, memory,
+    BoundOp, Call, Complaint, DType, Operator, PackedFile, PackedOp, StridedTensor, TensorDesc, Text,
+    counted, memory,
 };
 use serde::{Deserialize, Serialize};
 
@@ -178,6 +179,13 @@ pub(super) fn inconsistent(error: Error) -> Error {
     }
 }
 
+/// The remedy for weights that do not fit here, of a file that keeps no plain ones.
+fn no_plain() -> Text {
+    Text::from("save the plan with plain weights (")
+        + Call::KeepPlainOfPlan
+        + "), or plan the model again here"
+}
+
 impl StoredNode {
     pub(super) fn of(node: &Node, choice: &Choice) -> Result<StoredNode> {
         let op = match &node.op {
@@ -346,7 +354,7 @@ impl Stored {
     /// The plan, with its packed weights.
     pub(super) fn plan(self, file: &PackedFile) -> Result<Plan> {
         let network = self.network(file, false)?;
-        let choices = self.choices(&network, file)?;
+        let choices = self.choices(&network, file).map_err(|e| self.of_plan(e, file))?;
         let output_types = self.output_types(&network)?;
         let Stored { layouts, limits, input_types, reorders, passes, measurements, .. } = self;
         let plan = build::again(&network, choices, layouts, passes, reorders).map_err(inconsistent)?;
@@ -393,25 +401,35 @@ impl Stored {
 
     /// Why the packed weights do not fit here, for a file that keeps no plain ones.
     pub(super) fn misfit(&self, file: &PackedFile) -> Option<blocktensor::Error> {
-        let remedy = Text::from("save the plan with plain weights (") + Call::KeepPlainOfPlan;
-        let remedy = remedy + "), or plan the model again here";
+        let remedy = no_plain();
         if let Some(blocktensor::Error::PackMismatch(complaint)) = file.misfit() {
             let complaint = Complaint { remedy, ..*complaint };
             return Some(blocktensor::Error::PackMismatch(Box::new(complaint)));
         }
         let here = blocktensor::current_threads();
-        (self.threads != here).then(|| {
-            let got = format!("a plan packed for {} threads, without plain weights", self.threads);
-            let rule = format!("a run here has {here}");
-            let remedy = PackedFile::with_threads(self.threads, remedy);
-            blocktensor::Error::PackMismatch(Complaint::new(
-                "Plan::load_or_replan",
-                "file",
-                got,
-                rule,
-                remedy,
-            ))
-        })
+        (self.threads != here)
+            .then(|| self.of_threads("Plan::load_or_replan", ", without plain weights", remedy))
+    }
+
+    /// The error about the number of threads.
+    fn of_threads(&self, op: &'static str, more: &str, remedy: Text) -> blocktensor::Error {
+        let got = format!("a plan packed for {}{more}", counted(self.threads, "thread"));
+        let rule = format!("a run here has {}", counted(blocktensor::current_threads(), "thread"));
+        let remedy = PackedFile::with_threads(self.threads, remedy);
+        blocktensor::Error::PackMismatch(Complaint::new(op, "file", got, rule, remedy))
+    }
+
+    /// The same error about the plan, if one node's weights are for another number of threads: all of them are.
+    pub(super) fn of_plan(&self, error: Error, file: &PackedFile) -> Error {
+        let is_misfit = matches!(error, Error::Engine(blocktensor::Error::PackMismatch(_)));
+        if !is_misfit || file.misfit().is_some() || self.threads == blocktensor::current_threads() {
+            return error;
+        }
+        let remedy = match self.keeps_plain(file) {
+            true => Text::from("open the file with ") + Call::ReadOrRepack + ", or plan the model again here",
+            false => no_plain(),
+        };
+        self.of_threads("Plan::load", "", remedy).into()
     }
 
     /// The network. With `plain`, its weights have their elements.
