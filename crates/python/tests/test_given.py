@@ -124,7 +124,7 @@ def test_a_plan_for_other_threads_names_them(tmp_path):
             try:
                 bt.load_plan(path, threads=2, **options)
             except bt.PackMismatch as e:
-                assert "argument `threads`: got " in str(e) and "packed for 1 threads" in str(e), str(e)
+                assert "argument `threads`: got " in str(e) and "a plan packed for 1 thread" in str(e), str(e)
                 assert "`threads=1`" in e.remedy
             except bt.Error as e:
                 assert options == {"keep_constants": True} and not keeps, str(e)
