@@ -173,7 +173,7 @@ fn a_plan_for_another_number_of_threads_is_refused_or_planned_again() {
     ];
     let said = run_it(text(&plan), &[]);
     said.fails(1, &threads);
-    said.fails(1, &["or", "pack the model again here: the file has no plain weights"]);
+    said.fails(1, &["each stream), or pack the model again here: the file has no plain weights"]);
     assert!(!said.err.contains("pass --replan"), "{}", said.err);
     run_it(text(&plain), &[]).fails(1, &["for each stream), pass --replan, or pack the model again here"]);
     run_it(text(&plan), &["--replan"]).fails(1, &["plain weights", "--keep-plain"]);

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-#[cfg(feature = "onednn")]
 use blocktensor::counted;
 use blocktensor::{MemoryFormat, PackedFile, PackedWriter, StateDict, StridedTensor, TensorDesc};
 use blocktensor_graph::{
@@ -127,7 +126,6 @@ fn a_file_has_packed_weights_once_and_plain_ones_if_asked() {
     }
 }
 
-#[cfg(feature = "onednn")]
 #[test]
 fn another_number_of_threads_is_refused_by_name_or_planned_again() {
     let Saved { plan, path, .. } = &saved(Layouts::Blocked, true);
