@@ -230,3 +230,15 @@ fn a_switch_is_0_or_1() {
     let error = model.run_on(vec![]).unwrap_err();
     assert!(error.contains("the attribute `transA` is 3, and it is 0 or 1"), "{error}");
 }
+
+/// A mean and a variance are of f32; a model may ask for those of another type.
+#[test]
+fn a_mean_of_another_type_is_refused() {
+    for of in [DataType::BFLOAT16, DataType::INT64] {
+        let model = Model::new().input("x", &[1, 4]).floats("s", &[4], &[1.0; 4]);
+        let stash = vec![int("stash_type", of.0.into())];
+        let model = model.node_with("LayerNormalization", &["x", "s"], &["y"], stash).output("y");
+        let error = refused(model, &[("x", &[1, 4])]);
+        assert!(error.contains("node `n0`") && error.contains(&format!("stash_type = {of}")), "{error}");
+    }
+}
