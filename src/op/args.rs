@@ -16,9 +16,6 @@ use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::desc::TensorDesc;
 use crate::tensor::strided::StridedTensor;
 
-/// The names of arguments that count from 1, in every op that has them. Other counts and sizes are 0 or more.
-const FROM_ONE: [&str; 8] = ["stride", "dilation", "kernel", "groups", "factor", "chunks", "step", "size"];
-
 /// The checked arguments of one call, as a kernel sees them: all are there, their kinds match the schema, and the data
 /// operands have one key.
 #[derive(Clone, Copy)]
@@ -272,17 +269,10 @@ impl<'a> Args<'a> {
     /// Argument `i`, a count: an integer that is not negative.
     pub fn count(&self, i: usize) -> Result<usize> {
         let v = self.int(i)?;
-        usize::try_from(v).map_err(|_| self.negative(i, v.to_string()))
-    }
-
-    /// The error for a negative number where argument `i` has counts or sizes.
-    pub(crate) fn negative(&self, i: usize, got: String) -> Error {
-        let (op, name) = (self.op(), self.name(i));
-        let (rule, remedy) = match FROM_ONE.contains(&name) {
-            true => ("it counts from 1", "pass 1 or more"),
-            false => ("it cannot be negative", "pass 0 or more"),
-        };
-        Error::InvalidArgument(Complaint::new(op, name, got, rule, remedy))
+        match usize::try_from(v) {
+            Ok(n) => Ok(n),
+            Err(_) => Err(self.negative(i, v.to_string(), "it cannot be negative")),
+        }
     }
 
     /// Argument `i`, a list of sizes, none negative; empty if it was left out.
@@ -299,12 +289,28 @@ impl<'a> Args<'a> {
     fn to_sizes(self, i: usize, values: &[i64]) -> Result<Dims> {
         let mut sizes = [0; MAX_RANK];
         for (place, &v) in sizes.iter_mut().zip(values) {
-            *place = usize::try_from(v).map_err(|_| self.negative(i, format!("{values:?}")))?;
+            match usize::try_from(v) {
+                Ok(n) => *place = n,
+                Err(_) => return Err(self.negative_among(i, values)),
+            }
         }
         if values.len() > MAX_RANK {
             return Dims::new(self.op(), self.name(i), &vec![0; values.len()]);
         }
         Dims::new(self.op(), self.name(i), &sizes[..values.len()])
+    }
+
+    /// The error for a list of counts with a negative one.
+    pub(crate) fn negative_among(&self, i: usize, values: &[i64]) -> Error {
+        self.negative(i, format!("{values:?}"), "no value may be negative")
+    }
+
+    fn negative(&self, i: usize, got: String, rule: &str) -> Error {
+        let (rule, remedy) = match self.schema.args[i].is_from_one {
+            true => ("it counts from 1", "pass 1 or more"),
+            false => (rule, "pass 0 or more"),
+        };
+        Error::InvalidArgument(Complaint::new(self.op(), self.name(i), got, rule, remedy))
     }
 
     /// Argument `i`, with one value for each of `rank` spatial dimensions. A single value applies to all of them.

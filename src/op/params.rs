@@ -237,7 +237,7 @@ impl Param for Vec<usize> {
             return Ok(values.to_vec());
         }
         let values = args.ints(i)?;
-        let count = |&v: &i64| usize::try_from(v).map_err(|_| args.negative(i, format!("{values:?}")));
+        let count = |&v: &i64| usize::try_from(v).map_err(|_| args.negative_among(i, &values));
         values.iter().map(count).collect()
     }
     fn arg(&self) -> Arg<'_> {

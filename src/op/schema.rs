@@ -111,6 +111,8 @@ pub struct ArgSpec {
     pub axes: Option<AxesOf>,
     /// Whether these are weights with their input channels first, which must be transposed before they are blocked.
     pub(crate) is_input_first: bool,
+    /// Whether its integers count from 1: a stride, the size of a window.
+    pub(crate) is_from_one: bool,
     /// Whether it is weights, or their bias.
     pub role: Option<WeightsRole>,
 }
@@ -130,7 +132,16 @@ impl ArgSpec {
             ArgKind::Param | ArgKind::OptionalParam | ArgKind::ParamList => ONE_DIMENSION,
             _ => Ranks::Any,
         };
-        ArgSpec { name, kind, dtypes: DTypes::Unstated, ranks, axes: None, role: None, is_input_first: false }
+        ArgSpec {
+            name,
+            kind,
+            dtypes: DTypes::Unstated,
+            ranks,
+            axes: None,
+            role: None,
+            is_input_first: false,
+            is_from_one: false,
+        }
     }
 
     /// The same argument, for tensors of one of these dtypes. Another dtype is an `UnsupportedDType`.
@@ -157,6 +168,11 @@ impl ArgSpec {
     /// The same argument, for tensors of these ranks. Another rank is a `RankMismatch`.
     pub const fn with_ranks(self, ranks: Ranks) -> ArgSpec {
         ArgSpec { ranks, ..self }
+    }
+
+    /// The same argument, whose integers count from 1.
+    pub(crate) const fn from_one(self) -> ArgSpec {
+        ArgSpec { is_from_one: true, ..self }
     }
 
     /// The same argument, whose integers name axes: negative ones count from the last.

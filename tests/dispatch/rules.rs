@@ -351,3 +351,43 @@ fn a_blocked_operand_goes_with_a_plain_operand_of_any_rank() {
         assert!(matches!(e, Error::KeyMismatch(_)) && e.complaint().unwrap().argument == "p", "{e}");
     });
 }
+
+/// What counts from 1 is not told to be 0 or more.
+#[test]
+fn negative_counts_are_told_the_least_that_an_op_takes() {
+    let x = || Value::from(zeros(&[1, 4, 8, 8], DType::F32));
+    let weights = || Value::from(zeros(&[4, 4, 3, 3], DType::F32));
+    let conv = |name: &'static str| ("conv2d", name, vec![("x", x()), ("weights", weights())]);
+    let pool = |op: &'static str, name: &'static str| {
+        let kernel = Some(("kernel", Value::from(2i64))).filter(|_| name != "kernel");
+        (op, name, [("x", x())].into_iter().chain(kernel).collect())
+    };
+    let plain = |op: &'static str, name: &'static str| (op, name, vec![("x", x())]);
+    let from_one = [
+        conv("stride"),
+        conv("dilation"),
+        conv("groups"),
+        pool("max_pool2d", "kernel"),
+        pool("max_pool2d", "stride"),
+        pool("max_pool2d", "dilation"),
+        pool("avg_pool2d", "kernel"),
+        pool("avg_pool2d", "stride"),
+        plain("group_norm", "groups"),
+        plain("channel_shuffle", "groups"),
+        plain("pixel_shuffle", "factor"),
+        plain("local_response_norm", "size"),
+        ("chunk", "chunks", vec![("x", x()), ("axis", Value::from(1i64))]),
+        ("slice", "step", vec![("x", x()), ("axis", Value::from(1i64))]),
+    ];
+    let from_zero = [conv("padding"), plain("adaptive_avg_pool2d", "output")];
+    let told = [("it counts from 1", "pass 1 or more"), ("negative", "pass 0 or more")];
+    for (cases, (rule, remedy)) in [&from_one[..], &from_zero].into_iter().zip(told) {
+        for (op, name, given) in cases {
+            let given: Given = [&given[..], &[(*name, Value::from(-1i64))]].concat();
+            let e = dispatch::call(op, &given).unwrap_err();
+            let c = e.complaint().unwrap();
+            assert!(c.argument == *name && c.rule.to_string().contains(rule), "{op}: {e}");
+            assert_eq!(c.remedy.to_string(), remedy, "{op}: {e}");
+        }
+    }
+}

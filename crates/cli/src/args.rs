@@ -45,7 +45,8 @@ pub enum Command {
 pub struct Model {
     /// An ONNX file, or a plan that `blocktensor pack` wrote: that one is mapped, and must not change while the program runs.
     pub model: PathBuf,
-    /// A number for a size that the model leaves open, such as `batch=1`. Sizes that an input file shows may be left out.
+    /// A number for a size that the model leaves open, such as `batch=1`. Sizes that an input file shows may be left out;
+    /// `batch=0` is an empty batch.
     #[arg(long = "size", value_name = "NAME=N", value_parser = parse_size)]
     pub sizes: Vec<(String, usize)>,
     /// Values to compute instead of the model's outputs, by name. Nodes that only other outputs need do not run.
@@ -308,8 +309,10 @@ impl Pictures {
 fn parse_size(text: &str) -> Result<(String, usize), String> {
     let (name, size) = text.rsplit_once('=').ok_or("write it as NAME=N, such as `batch=1`")?;
     match size.parse() {
-        Ok(size) if size > 0 && !name.is_empty() => Ok((name.to_string(), size)),
-        _ => Err("write it as NAME=N with a number of at least 1".to_string()),
+        Ok(size) if !name.is_empty() => Ok((name.to_string(), size)),
+        _ => {
+            Err("write it as NAME=N with a whole number, such as `batch=1`; 0 is an empty batch".to_string())
+        }
     }
 }
 

@@ -9,7 +9,6 @@ use serde::Serialize;
 use crate::array::{Array, Values};
 use crate::failure::{Failure, Result};
 use crate::files::{self, Kind};
-use crate::inputs;
 
 const OPTION: &str = "--check-outputs";
 
@@ -56,7 +55,7 @@ pub fn read(options: &[OsString], outputs: &[&str]) -> Result<Vec<Expected>> {
 
 fn read_one(text: &OsStr, outputs: &[&str]) -> Result<Vec<Expected>> {
     let names = || outputs.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-    let (name, path) = match inputs::split_name(text, |name| outputs.contains(&name)) {
+    let (name, path) = match files::split_name(text, |name| outputs.contains(&name)) {
         Some((name, path)) if outputs.contains(&name) => (Some(name), PathBuf::from(path)),
         Some((name, _)) if !Path::new(text).exists() => {
             return Err(Failure::usage(

@@ -176,11 +176,23 @@ pub fn is_tensors(content: &mut dyn Read) -> std::io::Result<bool> {
 /// The files that an option such as `[NAME=]FILE` may name.
 pub fn named_files(options: &[OsString]) -> impl Iterator<Item = &Path> {
     options.iter().flat_map(|text| {
-        let bytes = text.as_bytes();
-        let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'=');
-        let after = ends.map(|(i, _)| OsStr::from_bytes(&bytes[i + 1..]));
-        std::iter::once(text.as_os_str()).chain(after).map(Path::new)
+        let files = splits(text).map(|(_, file)| file);
+        std::iter::once(text.as_os_str()).chain(files).map(Path::new)
     })
+}
+
+/// The ways to read `NAME=FILE`: names and files may have `=` in them.
+fn splits(text: &OsStr) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+    let bytes = text.as_bytes();
+    let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'=');
+    ends.map(|(i, _)| (OsStr::from_bytes(&bytes[..i]), OsStr::from_bytes(&bytes[i + 1..])))
+}
+
+/// The name and the file of `NAME=FILE`: the first split whose name is known counts, and without one the first of all.
+pub fn split_name(text: &OsStr, is_known: impl Fn(&str) -> bool) -> Option<(&str, &OsStr)> {
+    // A path is bytes, and a name text.
+    let named = || splits(text).filter_map(|(name, file)| Some((name.to_str()?, file)));
+    named().find(|(name, _)| is_known(name)).or_else(|| named().next())
 }
 
 /// Refuses files that cannot be written, those that the program reads, one that it writes twice, and one of another kind than the

@@ -1,7 +1,6 @@
 //! The model's inputs: from files, from pictures, or random.
 
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use blocktensor::{StridedTensor, memory};
@@ -168,24 +167,10 @@ pub fn tensors(inputs: &[Input]) -> Result<Vec<StridedTensor>> {
     inputs.iter().map(tensor).collect()
 }
 
-/// The name and the file of `NAME=FILE`. Names and files may have `=` in them: the first split whose name is known counts,
-/// and without one the first of all.
-pub fn split_name(text: &OsStr, is_known: impl Fn(&str) -> bool) -> Option<(&str, &OsStr)> {
-    // A path is bytes, and a name text.
-    let bytes = text.as_bytes();
-    let splits = || {
-        let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'=');
-        ends.filter_map(|(i, _)| {
-            Some((std::str::from_utf8(&bytes[..i]).ok()?, OsStr::from_bytes(&bytes[i + 1..])))
-        })
-    };
-    splits().find(|(name, _)| is_known(name)).or_else(|| splits().next())
-}
-
 /// Takes the file of one `--input`.
 fn fill(slots: &mut [Slot<'_>], text: &OsStr, source: &Source) -> Result<()> {
     let is_input = |name: &str| slots.iter().any(|slot| slot.name == name);
-    let (name, path) = match split_name(text, is_input) {
+    let (name, path) = match files::split_name(text, is_input) {
         Some((name, path)) if is_input(name) => (Some(name), PathBuf::from(path)),
         Some((name, _)) if !Path::new(text).exists() => {
             check_given(source, name, None)?;

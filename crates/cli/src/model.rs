@@ -209,18 +209,20 @@ fn misfit(error: blocktensor::Error, replan: bool) -> Failure {
                 }
                 false => "",
             };
-            let again = match names(&|call| *call == Call::ReadOrRepack) {
-                _ if replan => "pack the model again here, or with --keep-plain where it was packed",
-                true => "pass --replan, or pack the model again here",
-                false if names(&|call| matches!(call, Call::KeepPlain | Call::KeepPlainOfPlan)) => {
-                    "pack the model again here: the file has no plain weights (--keep-plain) for --replan"
-                }
-                false => "pack the model again here",
+            let (or, again) = match names(&|call| *call == Call::ReadOrRepack) {
+                _ if replan => ("", "pack the model again here, or with --keep-plain where it was packed"),
+                true => ("", "pass --replan, or pack the model again here"),
+                false if names(&|call| matches!(call, Call::KeepPlain | Call::KeepPlainOfPlan)) => (
+                    "or ",
+                    "pack the model again here: the file has no plain weights (--keep-plain) for --replan",
+                ),
+                false => ("or ", "pack the model again here"),
             };
+            let or = if threads.is_empty() { "" } else { or };
             if !threads.is_empty() {
                 complaint.argument = "--threads".into();
             }
-            complaint.remedy = format!("{threads}{again}").into();
+            complaint.remedy = format!("{threads}{or}{again}").into();
             blocktensor::Error::PackMismatch(complaint).into()
         }
         blocktensor::Error::CorruptFile(mut complaint) => {

@@ -130,6 +130,7 @@ impl Statistics {
                 let [least, largest, mean, rms] = [least, largest, mean, rms].map(significant);
                 format!("from {least} to {largest}, mean {mean}, rms {rms}")
             }
+            _ if self.not_finite == 0 => "no elements".to_string(),
             _ => "no finite values".to_string(),
         };
         if self.not_finite > 0 {

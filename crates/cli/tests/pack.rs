@@ -168,13 +168,12 @@ fn a_plan_for_another_number_of_threads_is_refused_or_planned_again() {
     };
     let threads = [
         "argument `--threads`",
-        "packed for 1 threads",
-        "a run here has 2",
+        "got a plan packed for 1 thread, but a run here has 2 threads",
         "; pass the number of threads that it was packed for",
     ];
     let said = run_it(text(&plan), &[]);
     said.fails(1, &threads);
-    said.fails(1, &["or", "pack the model again here: the file has no plain weights"]);
+    said.fails(1, &["each stream), or pack the model again here: the file has no plain weights"]);
     assert!(!said.err.contains("pass --replan"), "{}", said.err);
     run_it(text(&plain), &[]).fails(1, &["for each stream), pass --replan, or pack the model again here"]);
     run_it(text(&plan), &["--replan"]).fails(1, &["plain weights", "--keep-plain"]);

@@ -257,3 +257,25 @@ fn an_output_whose_name_safetensors_reserves_is_refused_before_the_run() {
     assert!(!many.exists());
     run(&["run", text(&path), "--random", "--save", text(&single)]).succeeds();
 }
+
+/// As in the other interfaces.
+#[test]
+fn an_empty_batch_runs() {
+    let model = data("resnet.onnx");
+    let folder = tempfile::tempdir().unwrap();
+    let (empty, plan) = (folder.path().join("empty.npy"), folder.path().join("empty.plan"));
+    let about = format!("{:<117}\n", "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 3, 44, 60), }");
+    std::fs::write(&empty, [b"\x93NUMPY\x01\x00\x76\x00", about.as_bytes()].concat()).unwrap();
+    let sized = ["--size", "batch=0"];
+    for layout in LAYOUTS {
+        let args = ["run", &model, "--layout", layout, "--json"];
+        for more in [&[&sized[..], &["--random"]].concat()[..], &["--input", text(&empty)]] {
+            let report = run(&[&args[..], more].concat()).succeeds().json();
+            assert_eq!(report["outputs"][0]["dims"], serde_json::json!([0, 10]), "{layout}: {report}");
+        }
+        let args = ["plan", &model, "--layout", layout];
+        assert!(run(&[&args[..], &sized].concat()).succeeds().out.contains("[0, 10]"), "{layout}");
+    }
+    run(&[&["pack", &model, "-o", text(&plan)][..], &sized].concat()).succeeds();
+    assert!(run(&["run", text(&plan), "--random"]).succeeds().out.contains("f32 [0, 10]: no elements"));
+}

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use blocktensor::counted;
 use blocktensor::{MemoryFormat, PackedFile, PackedWriter, StateDict, StridedTensor, TensorDesc};
 use blocktensor_graph::{
     Constant, ElementType, Error, Expand, Expansion, Graph, Integer, IntegerFunction, Layouts, Plan,
@@ -125,17 +126,33 @@ fn a_file_has_packed_weights_once_and_plain_ones_if_asked() {
     }
 }
 
-#[cfg(feature = "onednn")]
 #[test]
 fn another_number_of_threads_is_refused_by_name_or_planned_again() {
     let Saved { plan, path, .. } = &saved(Layouts::Blocked, true);
     let alone = Saved { ..saved(Layouts::Blocked, false) };
     let want = run(plan);
+    let threads = blocktensor::current_threads();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
     pool.install(|| {
         let error = Plan::load(&PackedFile::read(path).unwrap()).unwrap_err();
         assert!(matches!(&error, Error::Engine(blocktensor::Error::PackMismatch(_))), "{error}");
-        assert!(error.to_string().contains("threads") && error.to_string().contains("node "), "{error}");
+        let said = format!(
+            "argument `file`: got a plan packed for {}, but a run here has 3 threads; ",
+            counted(threads, "thread")
+        );
+        let text = error.to_string();
+        assert!(text.contains(&said) && !text.contains("node "), "{text}");
+        assert!(
+            text.contains("open the file with `PackedFile::read_or_repack`, or plan the model"),
+            "{text}"
+        );
+        // That remedy works.
+        Plan::load(&PackedFile::read_or_repack(path).unwrap()).unwrap();
+        let text = Plan::load(&PackedFile::read(&alone.path).unwrap()).unwrap_err().to_string();
+        assert!(
+            text.contains(&said) && text.contains("save the plan with plain weights (`keep_plain`)"),
+            "{text}"
+        );
         let again =
             Plan::load_or_replan(&PackedFile::read_or_repack(path).unwrap(), &Profiles::Measured).unwrap();
         assert_eq!(again.layouts(), Layouts::Blocked);

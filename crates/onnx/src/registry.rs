@@ -107,7 +107,10 @@ impl Importer {
             let is_known = |name: &str, value: &Attribute| {
                 op.attributes.iter().any(|(known, kind)| *known == name && *kind == value.kind())
             };
-            return check_attributes(attributes, is_known).map(|()| op.import);
+            return match attributes.iter().find(|(name, value)| !is_known(name, value)) {
+                Some((name, value)) => Err(format!("the attribute `{name}` = {value} is not understood")),
+                None => ops::schema::no_switch(attributes).map_or(Ok(op.import), Err),
+            };
         }
         if !domain.is_empty() {
             return Err(format!(
@@ -120,55 +123,12 @@ impl Importer {
         let Some(op) = ops::find(op_type) else {
             return Err("there is no importer for this op".into());
         };
-        let is_known = |name: &str, _: &Attribute| op.attributes.iter().any(|(known, _)| *known == name);
-        check_attributes(attributes, is_known).map(|()| op.import)
-    }
-}
-
-/// Attributes that are 0 or 1 in every op that has them. Of other numbers ONNX says nothing: ONNX Runtime reads a `keepdims` of 2
-/// as 0, and a `transA` of 2 as 1.
-const SWITCHES: [&str; 24] = [
-    "align_corners",
-    "allowzero",
-    "antialias",
-    "ceil_mode",
-    "count_include_pad",
-    "detect_negative",
-    "detect_positive",
-    "exclude_outside",
-    "exclusive",
-    "fmod",
-    "keepdims",
-    "largest",
-    "noop_with_empty_axes",
-    "reverse",
-    "saturate",
-    "select_last_index",
-    "sorted",
-    "storage_order",
-    "training_mode",
-    "transA",
-    "transB",
-    "transBatchA",
-    "transBatchB",
-    "upper",
-];
-
-/// Why an importer does not understand the attributes of a node.
-fn check_attributes(
-    attributes: &[(String, Attribute)],
-    is_known: impl Fn(&str, &Attribute) -> bool,
-) -> Result<(), String> {
-    for (name, value) in attributes {
-        if !is_known(name, value) {
-            return Err(format!("the attribute `{name}` = {value} is not understood"));
-        }
-        let is_switch = SWITCHES.contains(&name.as_str());
-        if is_switch && !matches!(value, Attribute::Int(0 | 1)) {
-            return Err(format!("the attribute `{name}` = {value} is not understood: it is 0 or 1"));
+        let is_known = |name: &str| op.attributes.iter().any(|(known, _)| *known == name);
+        match attributes.iter().find(|(name, _)| !is_known(name)) {
+            Some((name, value)) => Err(format!("the attribute `{name}` = {value} is not understood")),
+            None => Ok(op.import),
         }
     }
-    Ok(())
 }
 
 /// ONNX's own domain has two names.

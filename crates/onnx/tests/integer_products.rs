@@ -237,3 +237,66 @@ fn a_dynamically_quantised_layer() {
         assert!((f64::from(got) - want).abs() < 1e-5, "{got}, not {want}");
     }
 }
+
+/// An error of the convolution that computes it says what is wrong with the node.
+#[test]
+fn errors_name_the_node_s_op_and_inputs() {
+    let model = Model::new()
+        .input_of("x", DataType::UINT8, &[1, 4, 3, 3])
+        .bytes_of("w", DataType::INT8, &[2, 5, 1, 1], &[1; 10])
+        .node("ConvInteger", &["x", "w"], &["y"])
+        .output("y");
+    let x = StridedTensor::from_slice(&[1i32; 36], &[1, 4, 3, 3]).unwrap();
+    let error = model.run_on(vec![("x", x)]).unwrap_err();
+    let text =
+        "node `n0` (ConvInteger): op `ConvInteger`: argument `w`: got [2, 5, 1, 1], but x has 4 channels";
+    assert!(error.starts_with(text), "{error}");
+}
+
+/// The kernels refuse weights whose sums might not fit into 32 bits, so they get parts of the channels.
+#[test]
+fn long_sums_are_exact_or_an_error_of_the_run() {
+    let count = 70_001usize;
+    // The weights are these by turns.
+    for (x, w, constant) in [
+        (255, [127, -128], true),
+        (255, [127, -127], false),
+        (3, [-128, -128], true),
+        (100, [126, 3], false),
+        (255, [-128, -128], true),
+        (255, [127, 127], false),
+    ] {
+        for op in ["MatMulInteger", "ConvInteger"] {
+            let dims: &[usize] = if op == "MatMulInteger" { &[1, count] } else { &[1, count, 1, 1] };
+            let of_w = if op == "MatMulInteger" { [count, 1].to_vec() } else { dims.to_vec() };
+            let sizes = |dims: &[usize]| dims.iter().map(|&d| d as i64).collect::<Vec<_>>();
+            let weights: Vec<i16> = (0..count).map(|i| w[i % 2]).collect();
+            let mut given = vec![StridedTensor::from_slice(&vec![x; count], dims).unwrap()];
+            let mut model = Model::new().input_of("x", DataType::UINT8, &sizes(dims));
+            model = match constant {
+                true => model.bytes_of("w", DataType::INT8, &sizes(&of_w), &weights),
+                false => {
+                    let wide: Vec<i32> = weights.iter().map(|&w| w.into()).collect();
+                    given.push(StridedTensor::from_slice(&wide, &of_w).unwrap());
+                    model.input_of("w", DataType::INT8, &sizes(&of_w))
+                }
+            };
+            let graph = model.node(op, &["x", "w"], &["y"]).output("y").read().unwrap();
+            let want: i64 = weights.iter().map(|&w| i64::from(w) * i64::from(x)).sum();
+            for layouts in [Layouts::Nchw, Layouts::Blocked] {
+                let plan = graph.plan(&PlanOptions::new(layouts)).unwrap();
+                let got = plan.run(&given.iter().collect::<Vec<_>>());
+                match (i32::try_from(want), got) {
+                    (Ok(want), Ok(y)) => assert_eq!(y[0].to_vec::<i32>().unwrap(), [want], "{op} {w:?}"),
+                    (Err(_), Err(e)) => {
+                        let text = format!(
+                            "node `n0` ({op}): op `{op}`: argument `operands`: got a result of {want} "
+                        );
+                        assert!(e.to_string().starts_with(&text), "{e}");
+                    }
+                    (_, got) => panic!("{op} {w:?}: {want} and {got:?}"),
+                }
+            }
+        }
+    }
+}

@@ -381,3 +381,46 @@ fn elements_of_integer_inputs_are_picked() {
     let e = run(input(DataType::INT64).node_with("MaxPool", &["x"], &["y"], kernel())).unwrap_err();
     assert!(e.contains("i64"), "{e}");
 }
+
+/// Each node has its own reason, and a scale that no run takes has its own error.
+#[test]
+fn strict_says_what_keeps_each_node_from_integers() {
+    if !Isa::has_byte_products() {
+        return;
+    }
+    let net = |scale: f32, op: &str, inputs: &[&str], attributes| {
+        let model = Model::new()
+            .opset(19)
+            .input("x", &[1, 4, 8, 8])
+            .floats("s", &[], &[0.05])
+            .floats("other", &[], &[scale])
+            .bytes_of("zero", DataType::UINT8, &[], &[3])
+            .floats("w", &[2, 4, 1, 1], &[0.5; 8])
+            .ints("pads", &[0, 0, 1, 1, 0, 0, 1, 1])
+            .floats("value", &[], &[0.033])
+            .node("QuantizeLinear", &["x", "s", "zero"], &["q"])
+            .node("DequantizeLinear", &["q", "s", "zero"], &["a"])
+            .node_with(op, inputs, &["b"], attributes)
+            .node("QuantizeLinear", &["b", "other", "zero"], &["r"])
+            .node("DequantizeLinear", &["r", "other", "zero"], &["y"])
+            .output("y");
+        let plan = model.read().unwrap().plan(&PlanOptions::new(Layouts::Nchw).strict());
+        plan.map(drop).map_err(|e| e.to_string()).unwrap_err()
+    };
+    let gaps = || vec![ints("kernel_shape", &[2, 2]), ints("dilations", &[2, 2])];
+    for (op, inputs, attributes, reason) in [
+        ("AveragePool", &["a"][..], gaps(), "it is computed with constant weights of f32, which no "),
+        ("MaxPool", &["a"], gaps(), "its windows have gaps (dilation), and "),
+        ("Conv", &["a", "w"], vec![], "it is computed with constant weights of f32, which no "),
+        ("Pad", &["a", "pads", "value"], vec![], "it puts in a number that no integer stands for "),
+        ("Exp", &["a"], vec![], ""),
+        ("Softmax", &["a"], vec![], "no kernel computes it on integers, as the model quantises it"),
+    ] {
+        let error = net(if op == "Exp" { -0.1 } else { 0.1 }, op, inputs, attributes);
+        let text = match op {
+            "Exp" => "node `n3` (QuantizeLinear): op `quantize`: argument `scale`: got -0.1, ".to_string(),
+            _ => format!("node `n2`: {op}: {reason}"),
+        };
+        assert!(error.contains(&text), "{op}: {error}");
+    }
+}

@@ -38,21 +38,6 @@ fn a_power_of_0_with_a_negative_exponent_is_a_division_by_0() {
 }
 
 #[test]
-fn a_switch_is_0_or_1() {
-    let model = |keepdims: i64| {
-        let model = Model::new().input("x", &[1, 2, 3]);
-        model.node_with("ReduceMax", &["x"], &["y"], vec![int("keepdims", keepdims)]).output("y")
-    };
-    for keepdims in [2, -1, 1 << 16, i64::MAX] {
-        let error = refused(model(keepdims), &[("x", &[1, 2, 3])]);
-        let text = format!("the attribute `keepdims` = {keepdims} is not understood: it is 0 or 1");
-        assert!(error.contains(&text), "{error}");
-    }
-    let ranks = [0, 1].map(|keepdims| model(keepdims).run(&[("x", &[1, 2, 3], &[1.0; 6])])[0].0.len());
-    assert_eq!(ranks, [0, 3]);
-}
-
-#[test]
 fn output_padding_is_less_than_the_stride_or_the_dilation() {
     let model = |attributes| {
         let model = Model::new().input("x", &[1, 1, 4, 4]).floats("w", &[1, 1, 3, 3], &[1.0; 9]);
@@ -221,4 +206,39 @@ fn a_node_inside_another_one_follows_its_name() {
     let model = model.node_with("Loop", &["two", "", "x"], &["y"], vec![graph("body", inner)]).output("y");
     let error = refused(model, &[("x", &[2])]);
     assert!(error.starts_with("node `n0/Loop_1/Gather_1` (Gather), indices: got 7; "), "{error}");
+}
+
+/// Some runtimes take any other number than 0 as on, others any other than 1 as off.
+#[test]
+fn a_switch_is_0_or_1() {
+    let constant = || Model::new().ints("k", &[1, 2]);
+    let image = || Model::new().input("x", &[1, 1, 4, 4]).int("zero", 0);
+    let window = |switch, value| vec![ints("kernel_shape", &[2, 2]), int(switch, value)];
+    for (model, op, inputs, attributes, switch) in [
+        (image(), "ReduceSum", &["x"][..], vec![int("keepdims", 65_536)], "keepdims` is 65536"),
+        (image(), "CumSum", &["x", "zero"], vec![int("exclusive", 7)], "exclusive` is 7"),
+        (image(), "MaxPool", &["x"], window("ceil_mode", 2), "ceil_mode` is 2"),
+        (image(), "AveragePool", &["x"], window("count_include_pad", -1), "count_include_pad` is -1"),
+        (constant(), "ReduceSum", &["k"], vec![int("keepdims", 2)], "keepdims` is 2"),
+    ] {
+        let error = model.node_with(op, inputs, &["y"], attributes).output("y").run_on(vec![]).unwrap_err();
+        let text = format!(": the attribute `{switch}, and it is 0 or 1");
+        assert!(error.contains("node `n0`") && error.contains(&text), "{op}: {error}");
+    }
+    let mut model = image().node_with("FusedMatMul", &["x", "x"], &["y"], vec![int("transA", 3)]).output("y");
+    model.graph.node[0].domain = Some("com.microsoft".to_string());
+    let error = model.run_on(vec![]).unwrap_err();
+    assert!(error.contains("the attribute `transA` is 3, and it is 0 or 1"), "{error}");
+}
+
+/// A mean and a variance are of f32; a model may ask for those of another type.
+#[test]
+fn a_mean_of_another_type_is_refused() {
+    for of in [DataType::BFLOAT16, DataType::INT64] {
+        let model = Model::new().input("x", &[1, 4]).floats("s", &[4], &[1.0; 4]);
+        let stash = vec![int("stash_type", of.0.into())];
+        let model = model.node_with("LayerNormalization", &["x", "s"], &["y"], stash).output("y");
+        let error = refused(model, &[("x", &[1, 4])]);
+        assert!(error.contains("node `n0`") && error.contains(&format!("stash_type = {of}")), "{error}");
+    }
 }

@@ -502,7 +502,7 @@ pub(crate) fn _plan_from_bytes(
             Error::CorruptFile(Box::new(Complaint { remedy, ..*c }))
         }
         Error::PackMismatch(c) => {
-            let remedy = "plan the model again on this machine".into();
+            let remedy = "plan the model again on this machine, or with `threads=`, which the pickle keeps".into();
             Error::PackMismatch(Box::new(Complaint { remedy, ..*c }))
         }
         other => other,
@@ -513,7 +513,12 @@ pub(crate) fn _plan_from_bytes(
         blocktensor::check_process(op)?;
         let file = PackedFile::of_bytes("the pickled plan", &bytes);
         let file = file.map_err(|e| of_pickle(e.in_call(op, "bytes")))?;
-        let plan = on_threads(op, threads, || Ok(Plan::load(&file)?))?;
+        let plan = on_threads(op, threads, || {
+            Ok(Plan::load(&file).map_err(|e| match e {
+                blocktensor_graph::Error::Engine(e) => of_pickle(e.in_call(op, "bytes")).into(),
+                other => other,
+            })?)
+        })?;
         Ok(PyPlan { plan: Arc::new(plan), threads })
     })
 }

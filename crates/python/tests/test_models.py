@@ -126,6 +126,11 @@ def test_a_damaged_pickle_is_told_as_one(monkeypatch, tmp_path):
         build(packed[:1000], threads)
     with pytest.raises(bt.InvalidArgument, match="op `unpickle`: argument `threads`: got 0"):
         build(packed, 0)
+    _, (packed, threads) = plan_of("resnet", threads=1).__reduce__()
+    assert threads == 1
+    with pytest.raises(bt.PackMismatch, match="op `unpickle`: argument `bytes`: got a plan packed for 1 thread, but a run here has 2 threads") as misfit:
+        build(packed, 2)
+    assert misfit.value.remedy == "plan the model again on this machine, or with `threads=`, which the pickle keeps"
     # Nothing is written to unpickle.
     assert list(tmp_path.iterdir()) == []
 

@@ -22,14 +22,14 @@ use crate::tensor::strided::StridedTensor;
 params! {
     /// Parameters of `pixel_shuffle` and `pixel_unshuffle`.
     pub(crate) struct PixelShuffle {
-        factor: usize => required_int("factor"),
+        factor: usize => required_int("factor").from_one(),
     }
 }
 
 params! {
     /// Parameters of `channel_shuffle`.
     pub(crate) struct ChannelShuffle {
-        groups: usize => required_int("groups"),
+        groups: usize => required_int("groups").from_one(),
     }
 }
 

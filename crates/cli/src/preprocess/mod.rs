@@ -192,7 +192,7 @@ impl Preprocess {
                 format!("stretched from {}x{} to {}x{} pixels", original.1, original.0, got[0], got[1]),
             );
         }
-        if count > 1 {
+        if count != 1 {
             notes.insert(0, format!("repeated {count} times"));
         }
         let note = format!("{}: {}", blocktensor::shown_path(path), notes.join("; "));

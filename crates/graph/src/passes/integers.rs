@@ -142,17 +142,23 @@ pub(super) fn weights_problem(network: &Network, node: &Node, links: &Links) -> 
     if weights_of(network, id, outputs, axis, links)?.is_some() {
         return Ok(None);
     }
-    let made = links.node(network, id).filter(|node| node.op.op() == "dequantize");
-    let constant = |i: usize| made.and_then(|made| network.tensor(made.inputs[i]).constant());
-    let (Some(w), Some(scale)) = (constant(0).filter(|w| is_byte(w.dtype())), constant(1)) else {
-        return Ok(Some(
-            "its weights are no constants of 8 bits with scales alone: they are computed, or a factor such as `alpha` changes them",
-        ));
+    if network.tensor(id).constant().is_some() {
+        return Ok(Some("it is computed with constant weights of f32, which no `dequantize` makes"));
+    }
+    let Some(made) = links.node(network, id).filter(|node| node.op.op() == "dequantize") else {
+        return Ok(Some("its weights are computed, or a factor such as `alpha` changes them"));
     };
+    let constant = |i: usize| network.tensor(made.inputs[i]).constant();
+    let (Some(w), Some(scale), Some(_)) = (constant(0), constant(1), constant(2)) else {
+        return Ok(Some("its weights, or their scales or zero points, are no constants"));
+    };
+    if !is_byte(w.dtype()) {
+        return Ok(Some("its weights are no integers of 8 bits"));
+    }
     Ok(Some(if w.numel() / outputs.max(1) > MOST_PRODUCTS {
         "a sum of its products of 8 bits may not fit into 32 bits"
     } else if ![1, outputs].contains(&scale.numel())
-        || made.is_some_and(|made| scale.numel() > 1 && int_param(made, "axis") != Some(axis as i64))
+        || scale.numel() > 1 && int_param(made, "axis") != Some(axis as i64)
     {
         "the scales of its weights are not those of its output channels"
     } else {

@@ -121,7 +121,7 @@ fn of_integers(
 }
 
 /// The integer that stands for a number: for the number itself, or if `is_rounded` for the nearest one.
-fn integer_of(number: f32, pair: Pair, dtype: DType, is_rounded: bool) -> Option<i32> {
+pub(super) fn integer_of(number: f32, pair: Pair, dtype: DType, is_rounded: bool) -> Option<i32> {
     let (low, high) = dtype.byte_range()?.into_inner();
     let steps = (number / pair.scale).round_ties_even();
     let integer = (steps as i32).saturating_add(pair.zero_point).clamp(low, high);
@@ -131,7 +131,7 @@ fn integer_of(number: f32, pair: Pair, dtype: DType, is_rounded: bool) -> Option
 
 /// Whether the node takes the largest of each window, and every window has an element: else it makes minus infinity, which no integer
 /// stands for.
-fn is_max_pool(node: &Node) -> bool {
+pub(super) fn is_max_pool(node: &Node) -> bool {
     let is_dense = match node.op.param("dilation") {
         Some(ParamValue::Ints(list)) => list.iter().all(|d| *d == 1),
         _ => true,

@@ -3,12 +3,16 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::Pass;
-use super::integers::{computes, is_byte, weights_problem};
+use blocktensor::dispatch::facts::Movement;
+use blocktensor::{MemoryFormat, Operand, ParamValue, StridedTensor};
+
+use super::integers::{computes, int_param, integers_of, is_byte, weights_problem};
+use super::moves::{integer_of, is_max_pool};
 use crate::error::{Error, Missing, Result};
 use crate::network::{Links, Network, Node, TensorId, facts};
 
 /// The results of nodes that compute in f32 between `dequantize` and `quantize`: all that they are computed of was dequantised, or computed of
-/// integers, and all that is computed of them is quantised. With each what keeps its node from integers, if its weights do.
+/// integers, and all that is computed of them is quantised. With each what keeps its node from integers, if more is known.
 pub(super) fn between(network: &Network) -> Result<HashMap<TensorId, Option<&'static str>>> {
     let (links, users) = (Links::of(network), users(network));
     let converts = |node: &Node| matches!(node.op.op(), "quantize" | "dequantize");
@@ -32,10 +36,49 @@ pub(super) fn between(network: &Network) -> Result<HashMap<TensorId, Option<&'st
     }
     let mut results = HashMap::new();
     for node in (0..count).filter(|i| found[*i]).map(|i| &network.nodes[i]) {
-        let why = weights_problem(network, node, &links)?;
+        let why = weights_problem(network, node, &links)?.or_else(|| number_problem(network, node, &links));
         results.extend(node.outputs.iter().map(|id| (*id, why)));
     }
     Ok(results)
+}
+
+/// Why what a node moves or compares is not all among the integers of its source.
+fn number_problem(network: &Network, node: &Node, links: &Links) -> Option<&'static str> {
+    let (integers, pair) = integers_of(network, *node.inputs.first()?, links)?;
+    let dtype = network.tensor(integers).dtype;
+    match facts(&*node.op).movement {
+        Movement::ElementsAnd(name) => {
+            let Some(ParamValue::Float(value)) = node.op.param(name) else { return None };
+            let is_known = integer_of(*value as f32, pair, dtype, false).is_some();
+            (!is_known)
+                .then_some("it puts in a number that no integer stands for with the scale of its source")
+        }
+        _ if node.op.op().contains("max_pool") && !is_max_pool(node) => {
+            Some("its windows have gaps (dilation), and one of padding alone has no integer")
+        }
+        _ => None,
+    }
+}
+
+/// Runs each conversion with constant scales on a few zeros: a scale that it refuses is why nodes beside it are not on integers.
+fn check_scales(network: &Network) -> Result<()> {
+    for node in network.nodes.iter().filter(|node| matches!(node.op.op(), "quantize" | "dequantize")) {
+        let &[x, scale, zero_point] = &node.inputs[..] else { continue };
+        let [Some(scale), Some(zero_point)] = [scale, zero_point].map(|id| network.tensor(id).constant())
+        else {
+            continue;
+        };
+        let x = network.tensor(x);
+        let mut dims = vec![1; x.dims().len()];
+        let axis = int_param(node, "axis").and_then(|axis| usize::try_from(axis).ok());
+        if let Some(size) = axis.and_then(|axis| dims.get_mut(axis)) {
+            *size = scale.numel().max(zero_point.numel());
+        }
+        let zeros = StridedTensor::zeros(&dims, x.dtype, MemoryFormat::Contiguous)?;
+        let operands = [&zeros, scale, zero_point].map(|t| t.tensor_ref());
+        node.op.run(&operands).map_err(|source| node.origin.error(source))?;
+    }
+    Ok(())
 }
 
 /// Refuses a network that still computes one of these results in f32, after the passes. `off` are passes that are switched off.
@@ -62,7 +105,7 @@ pub(super) fn check(
         };
         let place = *places.entry((origin.number, &origin.node)).or_insert(nodes.len());
         if place < nodes.len() {
-            // What is wrong with its weights says more than that its other parts are left with them.
+            // What is wrong with one part says more than that its other parts are left with it.
             if why.is_some() {
                 nodes[place].reason = reason;
             }
@@ -78,6 +121,7 @@ pub(super) fn check(
     match nodes.is_empty() {
         true => Ok(()),
         false => {
+            check_scales(network)?;
             let remedy = "leave `strict` out, or keep such nodes out of what is quantised".into();
             Err(Error::InFloat { nodes, remedy })
         }

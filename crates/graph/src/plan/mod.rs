@@ -265,7 +265,11 @@ fn planned(network: &Network, options: &PlanOptions, reports: Vec<PassReport>) -
         layouts,
         reports,
     )?;
-    measured::limit::check(&plan.reorders, options.limits.most_reorders, ", or plan measured layouts")?;
+    measured::limit::check(
+        &plan.reorders,
+        options.limits.most_reorders,
+        ", or plan measured layouts, which keep to it where they can",
+    )?;
     Ok(plan)
 }
 

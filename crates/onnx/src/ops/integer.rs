@@ -2,9 +2,11 @@
 //!
 //! Both are convolutions of integers; those of a matrix have single pixels. The kernels take weights of s8 and one zero point that is
 //! known. What they do not take is added to their sums: `sum((x - a) * (w + b))` is `sum((x - a) * w) + b * sum(x - a)`.
+//!
+//! A kernel refuses weights whose sums might not fit into 32 bits. Parts of the input channels fit; adding them up is checked in each run.
 
-use blocktensor::StridedTensor;
-use blocktensor_graph::{Constant, ElementType, Expansion, Integer, IntegerFunction, Result, Value};
+use blocktensor::{Complaint, StridedTensor};
+use blocktensor_graph::{Constant, ElementType, Error, Expansion, Integer, IntegerFunction, Result, Value};
 
 use super::args::{input, maybe};
 use super::conv::{self, WINDOW};
@@ -24,10 +26,27 @@ fn conv_integer(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_
     let sums = |x: &Value, w: &Value, zero: i64, cx: &mut Expansion<'_>| {
         let mut params = params.clone();
         params.push(("x_zero_point", zero.into()));
-        cx.op(op, &[("x", x), ("weights", w)], &params)
+        cx.op(op, &[("x", x), ("weights", w)], &params).map_err(of_node)
     };
     let one = [&[1], &x.dims()[1..]].concat();
     Ok(vec![product(x, x_zero, (w, w_zero), &one, &sums, cx)?.with_integers(Integer::I32)])
+}
+
+/// The error of the convolution that computes a node, as the node's own.
+fn of_node(error: Error) -> Error {
+    use blocktensor::Error::{InvalidArgument, Overflow, ShapeMismatch};
+    let Error::Operator { node, op, source } = error else { return error };
+    let own = |c: Box<Complaint>| {
+        let argument = if c.argument == "weights" { "w".into() } else { c.argument };
+        Box::new(Complaint { op: op.clone().into(), argument, ..*c })
+    };
+    let source = match source {
+        ShapeMismatch(c) => ShapeMismatch(own(c)),
+        InvalidArgument(c) => InvalidArgument(own(c)),
+        Overflow(c) => Overflow(own(c)),
+        other => other,
+    };
+    Error::Operator { node, op, source }
 }
 
 fn matmul_integer(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
@@ -107,6 +126,47 @@ fn zero_of(
 /// The sums of a source, weights of s8 and a zero point of the source.
 type Sums<'a> = &'a dyn Fn(&Value, &Value, i64, &mut Expansion<'_>) -> Result<Value>;
 
+/// The largest sum of products that the kernels take.
+const MOST: usize = i32::MAX as usize - (1 << 24);
+
+/// The largest distance of a source's integer from its zero point.
+const FARTHEST: usize = 255;
+
+/// As many products have a sum of 32 bits, whatever the weights are.
+const MOST_PRODUCTS: usize = MOST / (FARTHEST * 128);
+
+/// The sums as those of parts of the input channels, where the kernels would refuse all of them at once.
+fn in_parts(x: &Value, w: &Value, zero: i64, sums: Sums<'_>, cx: &mut Expansion<'_>) -> Result<Value> {
+    let (Some(&channels), products) = (w.dims().get(1), w.numel() / w.dims()[0].max(1)) else {
+        return sums(x, w, zero, cx);
+    };
+    let has_groups = x.dims().get(1) != Some(&channels);
+    if products <= MOST_PRODUCTS || has_groups || fit(w, products)? {
+        return sums(x, w, zero, cx);
+    }
+    let each = (MOST_PRODUCTS / (products / channels)).max(1);
+    let mut sum: Option<Value> = None;
+    for first in (0..channels).step_by(each) {
+        let count = each.min(channels - first);
+        let of = build::narrow(cx, x, 1, first, count)?;
+        let by = build::narrow(cx, w, 1, first, count)?;
+        let more = sums(&of, &by, zero, cx)?;
+        sum = Some(match sum {
+            Some(sum) => cx.integers(IntegerFunction::Add, &[&sum, &more])?,
+            None => more,
+        });
+    }
+    sum.map_or_else(|| sums(x, w, zero, cx), Ok)
+}
+
+/// Whether the sums of known weights have 32 bits with every source.
+fn fit(w: &Value, products: usize) -> Result<bool> {
+    let Some(constant) = w.constant() else { return Ok(false) };
+    let values = constant.to_f64()?;
+    let size = |of: &[f64]| of.iter().map(|v| v.abs()).sum::<f64>();
+    Ok(values.chunks(products).all(|of| size(of) * FARTHEST as f64 <= MOST as f64))
+}
+
 /// The sums of `(x - x_zero) * (w - w_zero)`. `one` are the sizes of one image.
 fn product(
     x: &Value,
@@ -120,13 +180,13 @@ fn product(
     let (w, more) = signed(w, w_zero, cx)?;
     // With these weights, and with as much more as each of them lacks.
     let all = |x: &Value, zero: i64, cx: &mut Expansion<'_>| {
-        let sum = sums(x, &w, zero, cx)?;
+        let sum = in_parts(x, &w, zero, sums, cx)?;
         let Some(more) = &more else { return Ok(sum) };
         let each = Constant::SignedByte(StridedTensor::from_slice(
             &collect(std::iter::repeat_n(1i8, w.numel()))?,
             w.dims(),
         )?);
-        let each = sums(x, &each.into(), zero, cx)?;
+        let each = in_parts(x, &each.into(), zero, sums, cx)?;
         let lacking = cx.integers(IntegerFunction::Mul, &[&each, more])?;
         cx.integers(IntegerFunction::Add, &[&sum, &lacking])
     };

@@ -1,8 +1,10 @@
 //! Normalisations.
 
 use blocktensor_graph::{Constant, ElementType, Expansion, Result, Value, broadcast_dims};
+use rten_onnx::onnx::DataType;
 
 use super::args::{axes_of, axis_of, float_input, floats, maybe};
+use super::quantize::stated;
 use super::{Op, broadcast, build, op};
 use crate::node::{Kind, OnnxNode};
 
@@ -110,7 +112,16 @@ fn instance_norm(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'
     )?])
 }
 
+/// Refuses a mean and a variance in another type than f32.
+fn check_stash(node: &OnnxNode, cx: &Expansion<'_>) -> Result<()> {
+    match stated(node, "stash_type").filter(|of| *of != DataType::FLOAT) {
+        Some(of) => Err(cx.unsupported(format!("stash_type = {of}: a mean in another type than f32"))),
+        None => Ok(()),
+    }
+}
+
 fn group_norm(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+    check_stash(node, cx)?;
     let x = float_input(inputs, 0, cx)?;
     let channels = x.dims().get(1).copied().unwrap_or(0);
     let groups = node.int("num_groups").unwrap_or(0);
@@ -176,6 +187,7 @@ fn unless_all(x: Option<&Value>, value: f32) -> Option<&Value> {
 }
 
 fn layer_norm(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+    check_stash(node, cx)?;
     layer_norm_of(node, inputs, epsilon(node), cx)
 }
 
@@ -282,6 +294,7 @@ fn mean_variance_norm(
 }
 
 fn rms_norm(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+    check_stash(node, cx)?;
     let x = float_input(inputs, 0, cx)?;
     let axis = axis_of(node.int("axis").unwrap_or(-1), x.rank(), cx)?;
     let axes: Vec<usize> = (axis..x.rank()).collect();

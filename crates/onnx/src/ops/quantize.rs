@@ -112,7 +112,7 @@ fn quantize_linear(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion
 }
 
 /// A type that an attribute states. 0 is none.
-fn stated(node: &OnnxNode, attribute: &str) -> Option<DataType> {
+pub(super) fn stated(node: &OnnxNode, attribute: &str) -> Option<DataType> {
     let number = node.int(attribute).filter(|number| *number != 0)?;
     Some(DataType(i32::try_from(number).unwrap_or(i32::MAX)))
 }

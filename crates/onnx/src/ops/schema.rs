@@ -62,7 +62,7 @@ pub(crate) fn lacks(op: &str, version: i64, attributes: &[(String, Attribute)]) 
         Ok(schema) => schema,
         Err(reason) => return Some(reason),
     };
-    attributes.iter().find_map(|(name, value)| {
+    let wrong = attributes.iter().find_map(|(name, value)| {
         match schema.attributes.iter().find(|(known, ..)| known == name) {
             None => {
                 Some(format!("the attribute `{name}` is not known in version {version} of the operator set"))
@@ -72,6 +72,55 @@ pub(crate) fn lacks(op: &str, version: i64, attributes: &[(String, Attribute)]) 
             }
             Some(_) => None,
         }
+    });
+    wrong.or_else(|| no_switch(attributes))
+}
+
+/// Attributes that are 0 or 1, in every op that has them.
+const SWITCHES: [&str; 34] = [
+    "align_corners",
+    "allowzero",
+    "antialias",
+    "ceil_mode",
+    "center_point_box",
+    "count_include_pad",
+    "detect_negative",
+    "detect_positive",
+    "exclude_outside",
+    "exclusive",
+    "fmod",
+    "input_forget",
+    "interleaved",
+    "inverse",
+    "is_case_sensitive",
+    "is_causal",
+    "keepdims",
+    "largest",
+    "layout",
+    "linear_before_reset",
+    "new_axis",
+    "noop_with_empty_axes",
+    "onesided",
+    "reverse",
+    "saturate",
+    "select_last_index",
+    "sorted",
+    "storage_order",
+    "training_mode",
+    "transA",
+    "transB",
+    "transBatchA",
+    "transBatchB",
+    "upper",
+];
+
+/// Why a node cannot run, if a switch of it is neither on nor off: runtimes disagree on what other numbers are.
+pub(crate) fn no_switch(attributes: &[(String, Attribute)]) -> Option<String> {
+    attributes.iter().find_map(|(name, value)| match value {
+        Attribute::Int(v) if SWITCHES.contains(&&**name) && !(0..=1).contains(v) => {
+            Some(format!("the attribute `{name}` is {v}, and it is 0 or 1"))
+        }
+        _ => None,
     })
 }
 
@@ -212,6 +261,15 @@ mod tests {
             for schema in schemas {
                 assert!(schema.inputs == "-" || schema.inputs.chars().all(|c| "sovw".contains(c)), "{op}");
             }
+        }
+    }
+
+    #[test]
+    fn switches_are_integers_of_some_op() {
+        let known: Vec<_> = SCHEMAS.values().flatten().flat_map(|schema| &schema.attributes).collect();
+        for switch in super::SWITCHES.iter().filter(|name| !name.starts_with("transBatch")) {
+            let mut of = known.iter().filter(|(name, ..)| name == switch).map(|(_, of, _)| *of).peekable();
+            assert!(of.peek().is_some() && of.all(|of| of == "INT"), "{switch}");
         }
     }
 

@@ -3,6 +3,7 @@
 //! A saved plan is a packed file ([`PackedFile`]) with the text `plan`: JSON of [`Stored`]. The packed weights of node 7 are
 //! called `node 7`, the constant that is tensor 12 of the network `tensor 12`.
 
+mod misfit;
 mod stored;
 
 use std::io::Read;

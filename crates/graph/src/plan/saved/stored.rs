@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use blocktensor::fusion::Fusion;
 use blocktensor::{
-    BoundOp, Call, Complaint, DType, Operator, PackedFile, PackedOp, StridedTensor, TensorDesc, Text, memory,
+    BoundOp, Call, DType, Operator, PackedFile, PackedOp, StridedTensor, TensorDesc, Text, memory,
 };
 use serde::{Deserialize, Serialize};
 
@@ -346,7 +346,7 @@ impl Stored {
     /// The plan, with its packed weights.
     pub(super) fn plan(self, file: &PackedFile) -> Result<Plan> {
         let network = self.network(file, false)?;
-        let choices = self.choices(&network, file)?;
+        let choices = self.choices(&network, file).map_err(|e| self.of_plan(e, file))?;
         let output_types = self.output_types(&network)?;
         let Stored { layouts, limits, input_types, reorders, passes, measurements, .. } = self;
         let plan = build::again(&network, choices, layouts, passes, reorders).map_err(inconsistent)?;
@@ -389,29 +389,6 @@ impl Stored {
                 None => stored.choice(i, node, network, file),
             })
             .collect()
-    }
-
-    /// Why the packed weights do not fit here, for a file that keeps no plain ones.
-    pub(super) fn misfit(&self, file: &PackedFile) -> Option<blocktensor::Error> {
-        let remedy = Text::from("save the plan with plain weights (") + Call::KeepPlainOfPlan;
-        let remedy = remedy + "), or plan the model again here";
-        if let Some(blocktensor::Error::PackMismatch(complaint)) = file.misfit() {
-            let complaint = Complaint { remedy, ..*complaint };
-            return Some(blocktensor::Error::PackMismatch(Box::new(complaint)));
-        }
-        let here = blocktensor::current_threads();
-        (self.threads != here).then(|| {
-            let got = format!("a plan packed for {} threads, without plain weights", self.threads);
-            let rule = format!("a run here has {here}");
-            let remedy = PackedFile::with_threads(self.threads, remedy);
-            blocktensor::Error::PackMismatch(Complaint::new(
-                "Plan::load_or_replan",
-                "file",
-                got,
-                rule,
-                remedy,
-            ))
-        })
     }
 
     /// The network. With `plain`, its weights have their elements.

@@ -1,0 +1,48 @@
+//! Packed weights that do not fit the machine that reads them, or its number of threads.
+
+use blocktensor::{Call, Complaint, PackedFile, Text, counted};
+
+use super::stored::Stored;
+use crate::error::Error;
+
+/// The remedy for weights that do not fit here, of a file that keeps no plain ones.
+fn no_plain() -> Text {
+    Text::from("save the plan with plain weights (")
+        + Call::KeepPlainOfPlan
+        + "), or plan the model again here"
+}
+
+impl Stored {
+    /// Why the packed weights do not fit here, for a file that keeps no plain ones.
+    pub(super) fn misfit(&self, file: &PackedFile) -> Option<blocktensor::Error> {
+        let remedy = no_plain();
+        if let Some(blocktensor::Error::PackMismatch(complaint)) = file.misfit() {
+            let complaint = Complaint { remedy, ..*complaint };
+            return Some(blocktensor::Error::PackMismatch(Box::new(complaint)));
+        }
+        let here = blocktensor::current_threads();
+        (self.threads != here)
+            .then(|| self.of_threads("Plan::load_or_replan", ", without plain weights", remedy))
+    }
+
+    /// The error about the number of threads.
+    fn of_threads(&self, op: &'static str, more: &str, remedy: Text) -> blocktensor::Error {
+        let got = format!("a plan packed for {}{more}", counted(self.threads, "thread"));
+        let rule = format!("a run here has {}", counted(blocktensor::current_threads(), "thread"));
+        let remedy = PackedFile::with_threads(self.threads, remedy);
+        blocktensor::Error::PackMismatch(Complaint::new(op, "file", got, rule, remedy))
+    }
+
+    /// The same error about the plan, if one node's weights are for another number of threads: all of them are.
+    pub(super) fn of_plan(&self, error: Error, file: &PackedFile) -> Error {
+        let is_misfit = matches!(error, Error::Engine(blocktensor::Error::PackMismatch(_)));
+        if !is_misfit || file.misfit().is_some() || self.threads == blocktensor::current_threads() {
+            return error;
+        }
+        let remedy = match self.keeps_plain(file) {
+            true => Text::from("open the file with ") + Call::ReadOrRepack + ", or plan the model again here",
+            false => no_plain(),
+        };
+        self.of_threads("Plan::load", "", remedy).into()
+    }
+}
