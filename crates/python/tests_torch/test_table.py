@@ -206,6 +206,21 @@ def test_ops(op, monkeypatch):
     same(fast(X), OPS[op](X))
 
 
+def test_operators_of_a_library_are_not_those_of_aten_with_their_name():
+    with torch.library._scoped_library("blocktensor_tests", "FRAGMENT") as library:
+        library.define("relu(Tensor x) -> Tensor")
+        library.impl("relu", lambda x: x * 2, "CompositeExplicitAutograd")
+
+        def function(x):
+            return torch.ops.blocktensor_tests.relu(x) + 1
+
+        with pytest.raises(bt.UnsupportedOp, match=r"blocktensor_tests.relu.default: no op of blocktensor is for it"):
+            converted(function)
+        same(converted(function, partial=True)(X), X * 2 + 1)
+        with pytest.raises(bt.UnsupportedOp, match="`blocktensor_tests::relu`"):
+            function(btt.EagerTensor(X))
+
+
 SPECIAL = torch.tensor([0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 20.5, -20.5, 3e38, float("inf"), float("-inf"), float("nan")])
 SPECIAL = torch.stack([SPECIAL, SPECIAL.flip(0), SPECIAL.roll(3)])
 
