@@ -48,7 +48,7 @@ free=$(df -Pk "$cache" | awk 'NR == 2 {print $4}')
 [ "$free" -gt 10485760 ] || fail "the torch part needs 10 GB of disk; $((free / 1048576)) GB are free in $cache"
 # PYTHON_TORCH_ENV names an environment that has torch already; the package is not installed into it.
 peers="${PYTHON_TORCH_ENV:-$cache/python-torch-env}"
-[ -n "${PYTHON_TORCH_ENV:-}" ] || environment "$peers" 'numpy>=2' torch torchvision timm
+[ -n "${PYTHON_TORCH_ENV:-}" ] || environment "$peers" 'numpy>=2' torch torchvision timm torchao
 beside="$CARGO_TARGET_DIR/python-torch"
 rm -rf "$beside"
 "$peers/bin/pip" install --quiet --disable-pip-version-check --target "$beside" --no-deps "$wheel"

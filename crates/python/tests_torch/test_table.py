@@ -162,13 +162,13 @@ EXCEPTIONS = {
     "global_max_pool": "PyTorch has `adaptive_max_pool2d(x, 1)`",
     "hardtanh": "it is `clamp`",
     "axpby": "PyTorch's sums are `add`",
-    "quantize": "quantised exports are refused by name",
-    "dequantize": "quantised exports are refused by name",
-    "lookup": "quantised exports are refused by name",
-    "quantized_add": "quantised exports are refused by name",
-    "quantized_mul": "quantised exports are refused by name",
-    "quantized_avg_pool": "quantised exports are refused by name",
-    "to_dtype": "models are f32, and `precision=` adds it to plans",
+    "quantize": "PT2E's call of this name; test_quantized.py",
+    "dequantize": "PT2E's call of this name; test_quantized.py",
+    "lookup": "passes make it of functions between integers",
+    "quantized_add": "passes make it of sums between integers",
+    "quantized_mul": "passes make it of products between integers",
+    "quantized_avg_pool": "passes make it of average pools between integers",
+    "to_dtype": "models are f32; it makes constants of integers, and `precision=` adds it to plans",
     "tril": "it is `where` with a constant mask, which runs on blocked tensors too",
     "triu": "it is `where` with a constant mask, which runs on blocked tensors too",
     "softsign": "PyTorch exports it as a quotient",
@@ -204,6 +204,21 @@ def test_ops(op, monkeypatch):
     fast = converted(OPS[op])
     assert op in used
     same(fast(X), OPS[op](X))
+
+
+def test_operators_of_a_library_are_not_those_of_aten_with_their_name():
+    with torch.library._scoped_library("blocktensor_tests", "FRAGMENT") as library:
+        library.define("relu(Tensor x) -> Tensor")
+        library.impl("relu", lambda x: x * 2, "CompositeExplicitAutograd")
+
+        def function(x):
+            return torch.ops.blocktensor_tests.relu(x) + 1
+
+        with pytest.raises(bt.UnsupportedOp, match=r"blocktensor_tests.relu.default: no op of blocktensor is for it"):
+            converted(function)
+        same(converted(function, partial=True)(X), X * 2 + 1)
+        with pytest.raises(bt.UnsupportedOp, match="`blocktensor_tests::relu`"):
+            function(btt.EagerTensor(X))
 
 
 SPECIAL = torch.tensor([0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 20.5, -20.5, 3e38, float("inf"), float("-inf"), float("nan")])

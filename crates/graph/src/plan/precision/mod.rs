@@ -136,6 +136,10 @@ impl Casting<'_> {
         }
         let results = node.outputs.iter().any(|id| self.network.tensor(*id).dtype == DType::F32);
         if pack::packs(self.network, node) {
+            // A convolution of integers adds a residual, and makes results, of f32.
+            if !self.is_float(node.inputs[0]) {
+                return false;
+            }
             let x = self.network.tensor(node.inputs[0]);
             let row_major = Order::Strided(MemoryFormat::Contiguous);
             let desc = |order: Order| order.desc(&x.dims, DType::BF16).ok();

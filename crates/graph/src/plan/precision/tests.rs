@@ -190,3 +190,30 @@ fn what_the_graph_takes_and_gives_stays_f32() {
     assert_eq!(results[0][0], if has_bf16() { 4.0 } else { 4.0 * number });
     assert_eq!(results[1][0], number);
 }
+
+#[test]
+fn a_convolution_of_integers_adds_a_residual_of_f32() {
+    let mut graph = Graph::new();
+    let x = graph.input("x", &[1.into(), 16.into(), 4.into(), 4.into()]).unwrap();
+    let w = graph.constant("w", Constant::F32(Random(1).tensor(&[16, 16, 1, 1]))).unwrap();
+    let integers = StridedTensor::full(&[16, 16, 1, 1], 3i8, MemoryFormat::Contiguous).unwrap();
+    let integers = graph.constant("integers", Constant::SignedByte(integers)).unwrap();
+    let scale = StridedTensor::full(&[1], 0.02f32, MemoryFormat::Contiguous).unwrap();
+    let scale = graph.constant("scale", Constant::F32(scale)).unwrap();
+    let zero = Constant::Int { of: crate::Integer::I32, dims: vec![1], values: vec![0] };
+    let zero = graph.constant("zero", zero).unwrap();
+    let around = |x| [("x", x), ("scale", scale), ("zero_point", zero)];
+    let y = graph.op("first", "conv2d", &[("x", x), ("weights", w)], &[]).unwrap();
+    let q = graph.op("q", "quantize", &around(y), &[("dtype", "s8".into())]).unwrap();
+    let d = graph.op("d", "dequantize", &around(q), &[]).unwrap();
+    let w = graph.op("weights", "dequantize", &around(integers), &[]).unwrap();
+    let z = graph.op("second", "conv2d", &[("x", d), ("weights", w)], &[]).unwrap();
+    let sum = graph.op("sum", "add", &[("a", z), ("b", y)], &[]).unwrap();
+    graph.output("sum", sum).unwrap();
+    let image = Random(2).tensor(&[1, 16, 4, 4]);
+    let want = run(&graph.plan(&PlanOptions::new(Layouts::Nchw)).unwrap(), &image);
+    for layouts in [Layouts::Nchw, Layouts::Nhwc, Layouts::Blocked] {
+        let plan = graph.plan(&options(layouts)).unwrap();
+        assert!(relative_l2(&run(&plan, &image)[0], &want[0]) < 0.02, "{plan}");
+    }
+}

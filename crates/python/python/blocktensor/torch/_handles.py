@@ -6,6 +6,7 @@ import weakref
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from .. import _native
 from .._errors import DlpackUnsupported, Error, UnsupportedOp
@@ -166,7 +167,10 @@ def shared(x: torch.Tensor) -> Tensor:
         return _native.from_dlpack(narrowed(x.detach()))
     except DlpackUnsupported as e:
         raise error(UnsupportedOp, str(e).removesuffix(f"; {e.remedy}"), e.remedy, op=e.op) from e
-    except Error:
+    except Error as e:
+        if is_traceable_wrapper_subclass(x):
+            text = f"op `from_dlpack`: got a tensor of the class `{type(x).__name__}`, whose elements cannot be shared"
+            raise error(UnsupportedOp, text, "pass a plain tensor; in place of a model with such weights the model as it was before", op="from_dlpack") from e
         raise
     except Exception as e:
         # Tensors without elements of their own: PyTorch says why.

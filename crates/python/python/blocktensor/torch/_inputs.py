@@ -9,6 +9,7 @@ import torch
 import torch.autograd.forward_ad as forward_ad
 from torch._C._functorch import is_functorch_wrapped_tensor
 from torch._subclasses import FakeTensor
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from .._errors import InvalidArgument, UnsupportedOp
 from ._told import error
@@ -104,6 +105,8 @@ def elsewhere(x: torch.Tensor) -> tuple[str, str] | None:
     """A tensor without dense elements in this memory: what it is, and the remedy."""
     if x.is_nested:
         return "a nested tensor", "pass one tensor for each, or `x.to_padded_tensor(0)`"
+    if is_traceable_wrapper_subclass(x):
+        return f"a tensor of the class `{type(x).__name__}`", "pass a plain one; of a model whose weights are such tensors, the model as it was before"
     if x.layout != torch.strided:
         return f"a tensor of the layout {x.layout}", "pass `x.to_dense()`"
     if x.device.type != "cpu":

@@ -17,6 +17,7 @@ from . import _core as _core  # fills the table
 from ._export import Program, module_of, op_name
 from ._inputs import DRAWN, told_input
 from ._promises import arguments, is_random
+from ._quantized import BYTES, Integers, in_numbers, integers_of, is_byte, is_dequantize, is_quantized
 from ._told import first_line
 from ._values import ONLY_RESULTS, TABLE, WITHOUT_OP, Unsupported, Value
 
@@ -45,7 +46,9 @@ RESULTS: dict[str, list[str]] = {
     schema["name"]: [text.rpartition("[")[2].rstrip("]").removeprefix("as ") for _, text, _ in schema["outputs"]]
     for schema in _native.schemas()
 }
-_DTYPES = {"u8": "bool", "s32": "int64"}
+_DTYPES = {"u8": "bool", "s32": "int64", "f32": "f32"}
+#: The dtypes that an argument of an op names.
+_NAMED = {"f32": "f32"} | {name: dtype for dtype, (name, _, _) in BYTES.items()}
 
 #: What cannot be told from a call's name alone.
 _REASONS = {
@@ -74,6 +77,8 @@ class Lowering:
         self.followers: set[fx.Node] = set()
         self.name = ""
         self._node: fx.Node | None = None
+        #: The name of ops that are made for a constant: those of a call have its module's.
+        self._label = ""
         self._names: set[str] = set()
 
     def input(self, node: fx.Node) -> None:
@@ -100,7 +105,7 @@ class Lowering:
             if function is None:
                 raise Unsupported(_without_op(node, self.name))
             args, kwargs = bind(function, node)
-            args = map_arg(tuple(args), self._value)
+            args = map_arg(tuple(in_numbers(self.name, args, self.program.constants)), self._value)
             kwargs = map_arg(kwargs, self._value)
             self._check_dtypes(node)
             made = function(self, *args, **kwargs)
@@ -142,13 +147,13 @@ class Lowering:
         for name, given in arguments.items():
             if any(isinstance(x, Value) for x in (given if isinstance(given, (list, tuple)) else [given])):
                 raise Unsupported(f"argument `{name}`: got a tensor, but it is a number in a plan; pass a number")
-        node = self._unique(module_of(self._node) or self._node.name)
+        node = self._unique(self._label or module_of(self._node) or self._node.name)
         outputs = [node] if results == 1 else [self._unique(f"{node}[{i}]") for i in range(results)]
         self.model.op(node, op, inputs, arguments, outputs)
         self.origin[node] = self._node
         shapes = self.result_shapes()
         # Only the last op of a call has its shape; those before it are looked at by the table itself.
-        kinds = [_DTYPES.get(kind) or dtypes[kind] for kind in RESULTS[op]]
+        kinds = [_DTYPES.get(kind) or dtypes.get(kind) or _NAMED[arguments["dtype"]] for kind in RESULTS[op]]
         return [
             Value(name, tuple(shapes[i] if i < len(shapes) else ()), dtype=kinds[min(i, len(kinds) - 1)])
             for i, name in enumerate(outputs)
@@ -173,19 +178,46 @@ class Lowering:
         if node in self.values:
             return self.values[node]
         constant = self.program.constants[node]
+        stands_for = integers_of(node, self.program.constants)
+        if stands_for is not None:
+            self.values[node] = dataclasses.replace(self._dequantized(node, stands_for), tensor=constant)
+            return self.values[node]
         if self.name in _ARITHMETIC and isinstance(constant, torch.Tensor) and constant.dtype != torch.float32:
             # PyTorch converts these to the other operand's dtype; of a scalar it takes the number.
             return constant.item() if constant.ndim == 0 else self._constant(constant.float(), node.name)
         if isinstance(constant, torch.Tensor):
-            # Kept: a weight that two calls use is one constant.
-            self.values[node] = self._constant(constant, node.name)
-            return self.values[node]
+            made = self._constant(constant, node.name)
+            if constant.dtype == torch.float32 or not is_quantized(self.name):
+                # Kept: a weight that two calls use is one constant.
+                self.values[node] = made
+            return made
         if isinstance(constant, (list, tuple)):
             return [self._constant(x, node.name) if isinstance(x, torch.Tensor) else x for x in constant]
         return constant
 
+    def _dequantized(self, node: fx.Node, of: Integers) -> Value:
+        """Constant numbers as what `dequantize` makes of integers."""
+        calling, self._node, self._label = self._node, node, node.name
+        try:
+            x = self._bytes(of.integers, node.name)
+            made = self.op("dequantize", x=x, scale=of.scale, zero_point=of.zero_point, axis=of.axis)
+        finally:
+            self._node, self._label = calling, ""
+        return dataclasses.replace(made, shape=tuple(of.integers.shape))
+
+    def _bytes(self, tensor: torch.Tensor, name: str) -> Value:
+        """Constant integers of 8 bits. A model's constants are f32 or s32."""
+        name = self._unique(name)
+        self.model.constant(name, tensor.detach().float().contiguous())
+        return self.op("to_dtype", x=Value(name, tuple(tensor.shape)), dtype=BYTES[str(tensor.dtype)][0])
+
     def _constant(self, tensor: torch.Tensor, name: str = "constant") -> Value:
-        dtype, name = _dtype(tensor), self._unique(name)
+        dtype = _dtype(tensor)
+        if dtype in BYTES and is_dequantize(self.name):
+            return self._bytes(tensor, name)
+        name = self._unique(name)
+        if dtype == str(torch.int32) and is_quantized(self.name):
+            tensor, dtype = tensor.long(), "int64"
         if dtype not in ("f32", "bool", "int64"):
             raise Unsupported(f"a constant of {dtype}; plans compute in f32, convert it with `.float()`")
         if dtype == "int64":
@@ -211,12 +243,16 @@ class Lowering:
         return found
 
     def _check_dtypes(self, node: fx.Node) -> None:
-        """Refuses masks and indices as operands of a call that computes."""
-        if self.name in _TAKE_ANY or self.name in _MOVE:
+        """Refuses masks and indices as operands of a call that computes, and integers of 8 bits."""
+        if self.name in _MOVE or is_quantized(self.name):
             return
         for argument, value in arguments(node):
             for x in value if isinstance(value, (list, tuple)) else [value]:
                 tensor = x.meta.get("val") if isinstance(x, fx.Node) else None
+                if isinstance(x, fx.Node) and x not in self.program.constants and is_byte(x):
+                    raise Unsupported(f"argument `{argument.name}`: got quantised numbers, but plans compute with what `dequantize` makes of them")
+                if self.name in _TAKE_ANY:
+                    continue
                 if isinstance(tensor, torch.Tensor) and tensor.dtype != torch.float32:
                     text = f"argument `{argument.name}`: got a tensor of {tensor.dtype}, but plans compute in f32"
                     raise Unsupported(f"{text}; {ONLY_RESULTS if self._is_index(x) else 'convert it with `.float()`'}")

@@ -25,6 +25,7 @@ from ._options import check_limits, checked_options
 from ._plan import ModelPlan as ModelPlan
 from ._plan import checked, plan_program, views_of_results
 from ._promises import written
+from ._quantized import integers_of
 from ._results import as_result, copied, nested, with_strides
 from ._told import error
 from ._unwrap import plain_name
@@ -182,6 +183,9 @@ class BlockedModule(OfOnePlan):
         read = {x for node in torchs for x in node.all_input_nodes if x in program.constants}
         # Copies, as a plan has them: an edited weight changes all calls or none.
         self._constants = {x: copied(program.constants[x]) for x in program.constants if x in read}
+        # Weights of integers: only plans read them, as integers.
+        kept = {*read, *program.outputs}
+        program.constants |= {x: None for x in program.folded if x not in kept and integers_of(x, program.constants) is not None}
         self._checks_inputs = bool(torchs) or bool(self._views)
 
     def forward(self, *args: Any, **named: Any) -> Any:

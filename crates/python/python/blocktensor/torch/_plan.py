@@ -11,6 +11,7 @@ from .._native import Plan, schedule
 from ._export import Program, is_in_place, module_of
 from ._lower import Lowering, Missing
 from ._promises import is_random, is_view, storages, trains
+from ._quantized import RESULT_OF_BYTES, is_byte
 from ._told import error
 from ._values import Value
 
@@ -50,7 +51,8 @@ def _unsupported(program: Program) -> tuple[list[Missing], set[fx.Node]]:
             if isinstance(one, Value):
                 lowering.output(f"{i}.{j}", one)
     refused = {lowering.origin[name]: reason for name, _, reason in lowering.model.missing() if name in lowering.origin}
-    missing = lowering.missing + list(refused.items())
+    outputs = [node for node in results if node in program.outputs and is_byte(node)]
+    missing = [*lowering.missing, *refused.items(), *((node, RESULT_OF_BYTES) for node in outputs)]
     return sorted(missing, key=lambda m: program.position[m[0]]), lowering.followers
 
 
@@ -113,6 +115,10 @@ def _is_read(program: Program, inside: set[fx.Node], user: fx.Node) -> bool:
     return user not in inside and user.op != "output" and user not in program.constants
 
 
+def _leaves(program: Program, inside: set[fx.Node], node: fx.Node) -> bool:
+    return node in program.outputs or any(_is_read(program, inside, user) for user in node.users)
+
+
 def _regions(program: Program, torchs: set[fx.Node], options: dict[str, Any], reorders: int | None) -> list[Region]:
     """The calls in an order in which they can run, as few plans as there can be. Measured layouts keep to the number of reorders where they can."""
     while True:
@@ -120,6 +126,8 @@ def _regions(program: Program, torchs: set[fx.Node], options: dict[str, Any], re
         # A plan's inputs are f32 tensors.
         outside = {x for stays, calls in parts if not stays for x in _inputs(program, calls) if not _is_plain(x)}
         more = {node for stays, calls in parts if not stays for node in calls if outside & (set(node.all_input_nodes) - set(calls))}
+        # What leaves it are floats, masks and indices.
+        more |= {node for stays, calls in parts if not stays for node in calls if is_byte(node) and _leaves(program, set(calls), node)}
         if not more:
             break
         torchs = torchs | more

@@ -15,10 +15,17 @@ Refused = tuple[fx.Node, str]
 
 
 def op_name(node: fx.Node) -> str:
-    """`relu_` of `aten.relu_.default`."""
-    target = node.target
+    """`relu_` of `aten.relu_.default`, `library::relu` of an operator of another library."""
+    return name_of(node.target)
+
+
+def name_of(target: Any) -> str:
+    """The same of what a node calls."""
     packet = getattr(target, "overloadpacket", None)
-    return str(packet.__name__ if packet is not None else getattr(target, "__name__", target))
+    if packet is None:
+        return str(getattr(target, "__name__", target))
+    space, _, name = str(packet._qualified_op_name).partition("::")
+    return name if space in ("aten", "prims") else f"{space}::{name}"
 
 
 def is_random(node: fx.Node) -> bool:

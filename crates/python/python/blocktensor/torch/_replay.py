@@ -12,6 +12,7 @@ from .. import _native
 from .._errors import Error
 from ._export import FACTORIES
 from ._handles import value_of
+from ._promises import name_of
 from ._values import TABLE, Unsupported, Value
 
 #: Runs one op of aten: the overload, its arguments as values.
@@ -46,7 +47,7 @@ class _Replay(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
-        name = func.overloadpacket.__name__
+        name = name_of(func)
         if torch.Tag.nondeterministic_seeded in func.tags:
             raise Unsupported(self._reason(func))
         if func._schema.is_mutable:

@@ -23,6 +23,7 @@ from ._noticed import Errors, Place, Texts, check_caught, check_linalg, raises_l
 from ._options import autocast_text, check_module
 from ._parts import check_parts
 from ._outside import Outside
+from ._quantized import QUANTIZE_ANEW, is_scripted_of_kernels, refused_part
 from ._told import LONGEST, error, told
 from ._unwrap import in_training
 
@@ -34,7 +35,6 @@ _ON_DATA = (
     dynamo.UserError,
 )
 _LOG = logging.getLogger(fake_tensor.__name__)
-_QUANTISED = ("torch.ao.nn.quantized", "torch.ao.nn.intrinsic.quantized", "torch.ao.nn.sparse.quantized")
 
 
 def check(model: torch.nn.Module, arguments: tuple[Any, ...]) -> None:
@@ -103,10 +103,11 @@ def _check_model(model: Any) -> None:
             raise error(InvalidArgument, text, "run the model once on an example: `model(example)`")
         if isinstance(module, torch.jit.ScriptModule):
             text = f"argument `model`: {name} is TorchScript, which `torch.export` cannot follow"
-            raise error(UnsupportedOp, text, "pass the Python module that it was made of", op="torch.export")
-        if type(module).__module__.startswith(_QUANTISED) or any(x.is_quantized for x in tensors):
-            text = f"argument `model`: {name} is quantised ({type(module).__name__}), but plans of PyTorch models compute in f32"
-            raise error(UnsupportedOp, text, "pass the model as it was before it was quantised", op="torch.export")
+            remedy = QUANTIZE_ANEW if is_scripted_of_kernels(module) else "pass the Python module that it was made of"
+            raise error(UnsupportedOp, text, remedy, op="torch.export")
+        found = refused_part(module, tensors)
+        if found is not None:
+            raise error(UnsupportedOp, f"argument `model`: {name} {found[0]}", found[1], op="torch.export")
     made_in_inference = [name for name, x in attributes_of(model) if x.is_inference()]
     if made_in_inference and not torch.is_inference_mode_enabled():
         text = f"argument `model`: `{made_in_inference[0]}` was made in `torch.inference_mode()`, and `torch.export` takes it there alone"

@@ -101,7 +101,7 @@ aten = adds_to(TABLE)
 
 #: The floats by their names here.
 _FLOATS = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
-_LARGEST = {"int64": (-(2**31), 2**31 - 1), "s8": (-128, 127)}
+_LARGEST = {"int64": (-(2**31), 2**31 - 1), "s8": (-128, 127), "torch.int8": (-128, 127), "torch.uint8": (0, 255)}
 
 
 #: `torch.where` of a mask and two integers, which is of int64.
