@@ -156,7 +156,52 @@ fn problems() -> Vec<(usize, Problem)> {
     all.push((1, Problem::new([2, 17, 3], [1, 1, 9], [1, 1, 3]).padded([0, 0, 1])));
     all.push((3, Problem::new([1, 3, 17], [4, 3, 5], [2, 3, 2]).padded([1, 1, 0])));
     all.push((2, flat(0, 17, 3)));
+    // First convolutions: few channels, and whole blocks of outputs.
+    let first = |c, o, size, k| Problem::new([2, c, o], [1, size, size - 2], [1, k, k]);
+    all.push((2, first(3, 16, 6, 3).padded([0, 1, 1])));
+    all.push((2, Problem { stride: [1, 2, 2], ..first(3, 16, 9, 7).padded([0, 3, 3]) }));
+    all.push((2, Problem { stride: [1, 3, 3], ..first(4, 16, 8, 2) }));
+    all.push((2, Problem { pad_begin: [0, 2, 5], pad_end: [0, 0, 4], ..first(1, 16, 5, 5) }));
+    all.push((1, Problem::new([2, 2, 16], [1, 1, 9], [1, 1, 3]).padded([0, 0, 1])));
+    all.push((3, Problem::new([1, 3, 16], [3, 4, 5], [2, 3, 3]).padded([1, 1, 1])));
     all
+}
+
+/// Several blocks of channels in a task: too many numbers for differences.
+fn large_problems() -> [(usize, Problem); 3] {
+    [
+        (2, Problem::new([1, 64, 80], [1, 2, 3], [1, 1, 1])),
+        (2, Problem::new([2, 70, 64], [1, 3, 2], [1, 1, 3]).padded([0, 0, 1])),
+        (
+            2,
+            Problem {
+                stride: [1, 2, 2],
+                ..Problem::new([2, 3, 48], [1, 31, 29], [1, 7, 7]).padded([0, 3, 3])
+            },
+        ),
+    ]
+}
+
+/// What lies beyond an image is nothing, and no zero that an infinity would make a NaN of.
+#[test]
+fn an_infinity_at_the_edge_reaches_the_taps_that_it_meets() {
+    let mut rng = Rng(459);
+    let p = Problem::new([1, 3, 16], [1, 5, 6], [1, 3, 3]).padded([0, 1, 1]);
+    for kind in KINDS {
+        let (op, inputs) = call(&p, 2, kind, false, &mut rng);
+        let y = op.run(&refs(&inputs)).unwrap().remove(0);
+        let mut u = rng.reals(16 * 30);
+        u[7 * 30] = f32::INFINITY;
+        let u = activation(&u, &[1, 16, 5, 6], kind);
+        let made = op.backward(&refs(&inputs), &[y.tensor_ref()], &[Some(u.tensor_ref())], &[false, true]);
+        let made = plain(made.unwrap()[1].as_ref().unwrap());
+        for (i, got) in made.iter().enumerate() {
+            // The first pixel of output channel 7 meets the taps below and right of it, and its own.
+            let meets = i / 27 == 7 && i % 9 / 3 > 0 && i % 3 > 0;
+            assert_eq!(got.is_infinite(), meets, "{kind:?}, {i}: {got}");
+            assert!(!got.is_nan(), "{kind:?}, {i}");
+        }
+    }
 }
 
 #[test]
@@ -241,7 +286,7 @@ fn the_adjoint_identity() {
     let dot = |a: &Tensor, b: &Tensor| -> f64 {
         plain(a).iter().zip(plain(b)).map(|(a, b)| f64::from(*a) * f64::from(b)).sum()
     };
-    for (spatial, p) in problems() {
+    for (spatial, p) in problems().into_iter().chain(large_problems()) {
         for (kind, transposed) in KINDS.into_iter().flat_map(|kind| [(kind, false), (kind, true)]) {
             let (op, inputs) = call_of(&p, spatial, kind, (false, transposed), &mut rng);
             let y = op.run(&refs(&inputs)).unwrap().remove(0);

@@ -10,27 +10,28 @@
 use std::array::from_fn;
 use std::borrow::Cow;
 
-use super::for_each_chunk;
+use super::{few_channels, for_each_chunk};
 use crate::error::Result;
 use crate::kernels::conv::ConvGeometry;
 use crate::kernels::conv::phases::{Phase, cube, phases};
 use crate::kernels::lanes::Lanes;
 use crate::layout::dims::Dims;
+use crate::machine::machine;
 use crate::memory::{try_filled, try_with_capacity};
 use crate::simd::vectors::{Vector, VectorLoop, VectorWidth, Width};
 use crate::tensor::any::TensorRef;
-use crate::threads::parallel_each;
+use crate::threads::{current_threads, parallel_each};
 use crate::weights_kind::WeightsKind;
 
 /// About how many pixels are added up in f32 before the sum goes to f64.
-const PIXELS_IN_F32: usize = 256;
+pub(super) const PIXELS_IN_F32: usize = 256;
 /// With fewer tasks than this, each tap is a task of its own.
 const FEW_TASKS: usize = 16;
-/// A task has up to so many blocks of output channels, and of input channels, where tiles have few taps: pixels that come from far are
-/// used so often before the next ones come.
-const BLOCKS_OF_TASK: usize = 4;
-/// Tiles of up to so many taps are few: those of more use each pixel often enough by themselves.
-const FEW_TAPS: usize = 2;
+/// A task has so many blocks of output channels, and of input channels, if a core's second cache has room for them: pixels that come from
+/// far are used so often before the next ones come.
+const BLOCKS_OF_TASK: [usize; 4] = [16, 8, 4, 2];
+/// Tasks for each thread of the team at least, where that is more than one block.
+const TASKS_PER_THREAD: usize = 2;
 /// The rows of a tile that are computed where there are not more input channels: those of images.
 const FEW_ROWS: usize = 4;
 
@@ -45,6 +46,52 @@ struct Channels {
 impl Channels {
     fn blocks<const B: usize>(self) -> usize {
         self.of_group.div_ceil(B)
+    }
+}
+
+/// Where the elements of an activation are. Offsets are in **elements**.
+#[derive(Clone, Copy)]
+pub(super) struct Elements<'a> {
+    pub data: &'a [f32],
+    /// From one image to the next.
+    pub image: usize,
+    /// The strides of D, H and W.
+    pub spatial: [usize; 3],
+    /// Channels that are neighbours, from one block of them to the next, and from one of them to the next.
+    lanes: usize,
+    block: usize,
+    channel: usize,
+}
+
+impl<'a> Elements<'a> {
+    /// # Errors
+    /// `LayoutMismatch` for a blocked tensor that is no activation.
+    pub fn of(op: &'static str, t: TensorRef<'a>) -> Result<Elements<'a>> {
+        match t {
+            TensorRef::Blocked(t) => {
+                let v = Lanes::of_blocked(op, t)?;
+                let spatial = [v.stride_d, v.stride_h, v.lanes];
+                let (image, lanes, block) = (v.stride_n, v.lanes, v.stride_block);
+                Ok(Elements { data: t.data(), image, spatial, lanes, block, channel: 1 })
+            }
+            TensorRef::Strided(t) => {
+                let s = t.strides();
+                let spatial = cube(&Dims::from_slice(&s[2..]), 0);
+                let (lanes, block) = (usize::MAX, 0);
+                Ok(Elements { data: t.data(), image: s[0], spatial, lanes, block, channel: s[1] })
+            }
+            TensorRef::Opaque(_) => unreachable!("the kernel is registered for strided and blocked tensors"),
+        }
+    }
+
+    /// Whether each `B` channels are neighbours.
+    pub fn has_neighbours<const B: usize>(&self) -> bool {
+        self.channel == 1 && (self.lanes == usize::MAX || self.lanes.is_multiple_of(B))
+    }
+
+    /// Where a channel begins in an image.
+    pub fn channel(&self, c: usize) -> usize {
+        c / self.lanes * self.block + c % self.lanes * self.channel
     }
 }
 
@@ -70,46 +117,38 @@ impl<'a> Blocks<'a> {
         sizes: [usize; 3],
     ) -> Result<Blocks<'a>> {
         let is_whole = channels.of_group.is_multiple_of(B);
-        let blocks = channels.blocks::<B>();
-        match t {
-            TensorRef::Blocked(t) => {
-                let v = Lanes::of_blocked(op, t)?;
-                let spatial = [v.stride_d, v.stride_h, v.lanes];
-                if v.lanes == B && (is_whole || channels.groups == 1) {
-                    let (image, block) = (v.stride_n, v.stride_block);
-                    let group = blocks * block;
-                    return Ok(Blocks { data: Cow::Borrowed(t.data()), image, group, block, spatial });
-                }
-                let channel = |c: usize| c / v.lanes * v.stride_block + c % v.lanes;
-                Blocks::packed::<B>(op, t.data(), v.stride_n, channel, (channels, sizes, spatial))
-            }
-            TensorRef::Strided(t) => {
-                let s = t.strides();
-                let spatial = cube(&Dims::from_slice(&s[2..]), 0);
-                if s[1] == 1 && is_whole {
-                    let (data, group) = (Cow::Borrowed(t.data()), channels.of_group);
-                    return Ok(Blocks { data, image: s[0], group, block: B, spatial });
-                }
-                Blocks::packed::<B>(op, t.data(), s[0], |c| c * s[1], (channels, sizes, spatial))
-            }
-            TensorRef::Opaque(_) => unreachable!("the kernel is registered for strided and blocked tensors"),
+        let from = Elements::of(op, t)?;
+        let Elements { data, image, spatial, lanes, block, channel } = from;
+        if lanes == B && (is_whole || channels.groups == 1) {
+            let group = channels.blocks::<B>() * block;
+            return Ok(Blocks { data: Cow::Borrowed(data), image, group, block, spatial });
         }
+        if lanes == usize::MAX && channel == 1 && is_whole {
+            return Ok(Blocks {
+                data: Cow::Borrowed(data),
+                image,
+                group: channels.of_group,
+                block: B,
+                spatial,
+            });
+        }
+        Blocks::packed::<B>(op, &from, channels, sizes)
     }
 
     /// A copy in blocks of `B`, with zeros beyond the channels.
     fn packed<const B: usize>(
         op: &'static str,
-        data: &[f32],
-        image: usize,
-        channel: impl Fn(usize) -> usize + Sync,
-        (channels, sizes, spatial): (Channels, [usize; 3], [usize; 3]),
+        from: &Elements<'_>,
+        channels: Channels,
+        sizes: [usize; 3],
     ) -> Result<Blocks<'static>> {
+        let Elements { data, image, spatial, .. } = *from;
         let (blocks, plane) = (channels.blocks::<B>(), sizes.iter().product::<usize>() * B);
         let mut all = try_filled(op, channels.images * channels.groups * blocks * plane, 0f32)?;
         for_each_chunk(&mut all, plane, |i, to| {
             let (n, group, block) = (i / blocks / channels.groups, i / blocks % channels.groups, i % blocks);
             for lane in 0..B.min(channels.of_group - block * B) {
-                let from = n * image + channel(group * channels.of_group + block * B + lane);
+                let from = n * image + from.channel(group * channels.of_group + block * B + lane);
                 let mut to = to[lane..].iter_mut().step_by(B);
                 for d in 0..sizes[0] {
                     for h in 0..sizes[1] {
@@ -133,9 +172,9 @@ impl<'a> Blocks<'a> {
 }
 
 /// Adds up products of pixels of both operands: outer products of the first `R` lanes of `x` with all of `diff`.
-struct Products<'a, const B: usize, const R: usize> {
-    rows: Rows<'a>,
-    sums: &'a mut [[f64; B]],
+pub(super) struct Products<'a, const B: usize, const R: usize> {
+    pub rows: Rows<'a>,
+    pub sums: &'a mut [[f64; B]],
 }
 
 /// Products of equal lanes.
@@ -146,21 +185,21 @@ struct LaneProducts<'a, const B: usize> {
 
 /// Rows of `count` pixels: where they begin in both operands, and the steps from pixel to pixel.
 #[derive(Clone, Copy)]
-struct Rows<'a> {
-    x: &'a [f32],
-    x_step: usize,
-    diff: &'a [f32],
-    diff_step: usize,
-    starts: &'a [[usize; 2]],
-    count: usize,
+pub(super) struct Rows<'a> {
+    pub x: &'a [f32],
+    pub x_step: usize,
+    pub diff: &'a [f32],
+    pub diff_step: usize,
+    pub starts: &'a [[usize; 2]],
+    pub count: usize,
 }
 
 impl<'a> Rows<'a> {
-    /// The pixels of a row, as long as the last one's `B` lanes reach.
+    /// The pixels of a row, as long as the lanes of the last one reach: `R` of x, `B` of diff.
     #[inline(always)]
-    fn row<const B: usize>(&self, [x, diff]: [usize; 2]) -> [&'a [f32]; 2] {
-        let end = |step: usize| (self.count - 1) * step + B;
-        [&self.x[x..][..end(self.x_step)], &self.diff[diff..][..end(self.diff_step)]]
+    fn row<const R: usize, const B: usize>(&self, [x, diff]: [usize; 2]) -> [&'a [f32]; 2] {
+        let end = |step: usize, lanes: usize| (self.count - 1) * step + lanes;
+        [&self.x[x..][..end(self.x_step, R)], &self.diff[diff..][..end(self.diff_step, B)]]
     }
 }
 
@@ -175,9 +214,9 @@ impl<const B: usize, const R: usize> VectorLoop<B> for Products<'_, B, R> {
         let Products { rows, sums } = self;
         let mut all: [V; R] = [V::splat(proof, 0.0); R];
         for &start in rows.starts {
-            let [x, diff] = rows.row::<B>(start);
+            let [x, diff] = rows.row::<R, B>(start);
             for p in 0..rows.count {
-                let (x, diff) = (vector::<B>(x, p * rows.x_step), vector::<B>(diff, p * rows.diff_step));
+                let (x, diff) = (vector::<R>(x, p * rows.x_step), vector::<B>(diff, p * rows.diff_step));
                 let diff = V::load(proof, diff);
                 for i in 0..R {
                     all[i] = all[i].add_product(V::splat(proof, x[i]), diff);
@@ -201,7 +240,7 @@ impl<const B: usize> VectorLoop<B> for LaneProducts<'_, B> {
         // Several, because one sum would wait for each of its products.
         let mut all: [V; 4] = [V::splat(proof, 0.0); 4];
         for &start in rows.starts {
-            let [x, diff] = rows.row::<B>(start);
+            let [x, diff] = rows.row::<B, B>(start);
             let load = |p: usize| {
                 let (x, diff) = (vector::<B>(x, p * rows.x_step), vector::<B>(diff, p * rows.diff_step));
                 (V::load(proof, x), V::load(proof, diff))
@@ -253,6 +292,21 @@ impl Tiling {
         Tiling { groups: g.groups, o, c, o_blocks, c_blocks, taps, rows: B }
     }
 
+    /// How many blocks of output channels, and of input channels, a task has.
+    fn side<const B: usize>(&self) -> usize {
+        let &Tiling { groups, o_blocks, c_blocks, taps, rows, .. } = self;
+        let sets = |side: usize| groups * o_blocks.div_ceil(side) * c_blocks.div_ceil(side);
+        let bytes = |side: usize| {
+            let (pixels, sums) = (PIXELS_IN_F32 * B * size_of::<f32>(), taps * rows * B * size_of::<f64>());
+            2 * side * pixels + side * side * sums
+        };
+        let is_one = |side: &usize| {
+            sets(*side) >= TASKS_PER_THREAD * current_threads() && bytes(*side) <= machine().caches.second / 2
+        };
+        let has_several = rows > 1 && sets(1) >= FEW_TASKS;
+        BLOCKS_OF_TASK.into_iter().find(|side| has_several && is_one(side)).unwrap_or(1)
+    }
+
     /// The elements of all tiles.
     pub fn len<const B: usize>(&self) -> usize {
         self.groups * self.o_blocks * self.c_blocks * self.taps * self.rows * B
@@ -292,15 +346,14 @@ where
         tiles.fill(0.0);
         return Ok(());
     }
+    if few_channels::weights::<B>(g, x, diff, tiles)? {
+        return Ok(());
+    }
     let channels = |of_group| Channels { images: g.n, groups, of_group };
     let x = Blocks::of::<B>(g.op, x, channels(of_x), input)?;
     let diff = Blocks::of::<B>(g.op, diff, channels(o), output)?;
     let blocks = groups * o_blocks * c_blocks;
-    // Larger sets where there are tasks enough.
-    let side = [BLOCKS_OF_TASK, BLOCKS_OF_TASK / 2]
-        .into_iter()
-        .find(|side| taps <= FEW_TAPS && rows > 1 && blocks >= FEW_TASKS * side * side)
-        .unwrap_or(1);
+    let side = tiling.side::<B>();
     let taps_of_task = if blocks < FEW_TASKS { 1 } else { taps };
     let length = taps_of_task * rows * B;
     let (across, down) = (c_blocks.div_ceil(side), o_blocks.div_ceil(side));

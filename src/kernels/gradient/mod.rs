@@ -1,6 +1,7 @@
 //! The kernels of gradients.
 
 pub(crate) mod conv_weights;
+mod few_channels;
 pub(crate) mod grid_sample;
 pub(crate) mod map;
 pub(crate) mod norm;

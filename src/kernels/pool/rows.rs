@@ -4,7 +4,8 @@
 use crate::dtype::{Element, Float};
 use crate::kernels::lanes::{Lanes, PlanePart};
 use crate::kernels::pool::fold::{
-    Max, MaxOfIntegers, MeanInF32, MeanInF64, QuantizedMean, QuantizedMeanInF64, QuantizedMeanInI32, WindowFold,
+    Max, MaxOfIntegers, MeanInF32, MeanInF64, QuantizedMean, QuantizedMeanInF64, QuantizedMeanInI32,
+    WindowFold,
 };
 use crate::kernels::pool::geometry::{Span, Windows};
 use crate::kernels::pool::{direct, scratch};

@@ -135,9 +135,7 @@ impl<P: Products> ByteVector for Bytes256<P> {
     #[inline(always)]
     fn add_integers(self, other: Self) -> Self {
         // SAFETY: the proof.
-        unsafe {
-            Bytes256(_mm256_add_epi32(self.0, other.0), _mm256_add_epi32(self.1, other.1), self.2)
-        }
+        unsafe { Bytes256(_mm256_add_epi32(self.0, other.0), _mm256_add_epi32(self.1, other.1), self.2) }
     }
     #[inline(always)]
     fn to_f32(self) -> Self {

@@ -1,0 +1,145 @@
+//! The gradient of the weights of a first convolution, whose source has few channels.
+//!
+//! Pixels with all their channels lie together in a copy of the source, so that what an output meets in a row of taps is one piece of
+//! memory: outer products of that with the output's channels are the sums of all these taps and channels at once. Around the copy's rows
+//! there are zeros. Where these meet an infinity the sums are wrong, and the caller computes them in the other way.
+
+use super::conv_weights::{Elements, PIXELS_IN_F32, Products, Rows};
+use super::for_each_chunk;
+use crate::error::Result;
+use crate::kernels::conv::ConvGeometry;
+use crate::kernels::conv::phases::{Phase, cube, phases};
+use crate::memory::try_filled;
+use crate::simd::vectors::{VectorWidth, Width};
+use crate::tensor::any::TensorRef;
+use crate::threads::current_threads;
+
+/// Channels of a source that has few.
+const MOST_CHANNELS: usize = 4;
+/// Numbers that an output meets at once: sums that stay in registers.
+const AT_ONCE: usize = 8;
+/// The same with registers enough, and at most.
+const MOST_AT_ONCE: usize = 24;
+
+/// Writes the gradient into `tiles`, as [`Tiling`](super::conv_weights::Tiling) has them, if the convolution is such a one; returns
+/// whether it did.
+pub(super) fn weights<const B: usize>(
+    g: &ConvGeometry,
+    x: TensorRef<'_>,
+    diff: TensorRef<'_>,
+    tiles: &mut [f32],
+) -> Result<bool>
+where
+    Width<B>: VectorWidth<B>,
+{
+    let [kd, kh, kw] = cube(&g.kernel, 1);
+    let is_one = g.groups == 1 && !g.transposed && g.c <= MOST_CHANNELS && kw > 1 && kw * g.c <= MOST_AT_ONCE;
+    let Some(phase) = phases(g).next().filter(|_| is_one && g.dilation.last() == Some(&1)) else {
+        return Ok(false);
+    };
+    let (x, diff) = (Elements::of(g.op, x)?, Elements::of(g.op, diff)?);
+    if !diff.has_neighbours::<B>() || !g.o.is_multiple_of(B) {
+        return Ok(false);
+    }
+    let width = |lanes: usize| (kw * g.c).next_multiple_of(lanes);
+    let few = Few { g, phase, diff, source: Source::new(g, &x, width(MOST_AT_ONCE))? };
+    let (o_blocks, rows) = (g.o / B, kd * kh);
+    let parts = if o_blocks < 2 * current_threads() { rows } else { 1 };
+    for_each_chunk(tiles, rows / parts * kw * B * B, |i, to| {
+        let (block, first) = (i / parts, i % parts * (rows / parts));
+        for (row, to) in (first..).zip(to.chunks_mut(kw * B * B)) {
+            let mut sums = [[0f64; B]; MOST_AT_ONCE];
+            if B == 16 && width(AT_ONCE) == MOST_AT_ONCE {
+                few.add::<B, MOST_AT_ONCE>(block, row, &mut sums);
+            } else {
+                few.add::<B, AT_ONCE>(block, row, &mut sums[..width(AT_ONCE)]);
+            }
+            // Beyond the channels there are zeros.
+            to.fill(0.0);
+            for (i, sums) in sums[..kw * g.c].iter().enumerate() {
+                let to = &mut to[(i / g.c * B + i % g.c) * B..][..B];
+                to.iter_mut().zip(sums).for_each(|(to, sum)| *to = *sum as f32);
+            }
+        }
+    });
+    Ok(tiles.iter().all(|sum| sum.is_finite()))
+}
+
+/// The source with zeros around its rows.
+struct Source {
+    data: Vec<f32>,
+    /// **Elements** of a row.
+    row: usize,
+    /// Sizes of D and H.
+    sizes: [usize; 2],
+}
+
+impl Source {
+    /// `width` is how many elements are read at a pixel.
+    fn new(g: &ConvGeometry, x: &Elements<'_>, width: usize) -> Result<Source> {
+        let ([d, h, w], [_, _, step], ow) = (cube(&g.input, 1), cube(&g.stride, 1), cube(&g.output, 1)[2]);
+        let pad = cube(&g.pad_begin, 0)[2];
+        let row = (ow - 1) * step * g.c + width;
+        let mut data = try_filled(g.op, g.n * d * h * row, 0f32)?;
+        for_each_chunk(&mut data, row, |i, to| {
+            let from = i / h / d * x.image + i / h % d * x.spatial[0] + i % h * x.spatial[1];
+            for c in 0..g.c {
+                let from = &x.data[from + x.channel(c)..];
+                let pixels = to.chunks_mut(g.c).skip(pad).take(w).enumerate();
+                for (i, to) in pixels.filter(|(_, to)| c < to.len()) {
+                    to[c] = from[i * x.spatial[2]];
+                }
+            }
+        });
+        Ok(Source { data, row, sizes: [d, h] })
+    }
+}
+
+/// One convolution.
+struct Few<'a> {
+    g: &'a ConvGeometry,
+    phase: Phase,
+    diff: Elements<'a>,
+    source: Source,
+}
+
+impl Few<'_> {
+    /// Adds up the products of a block of output channels with what they meet in one row of taps, `R` numbers at a time.
+    fn add<const B: usize, const R: usize>(&self, block: usize, row_of_taps: usize, sums: &mut [[f64; B]])
+    where
+        Width<B>: VectorWidth<B>,
+    {
+        let Few { g, phase: Phase { axes }, diff, source } = self;
+        let [_, kh, _] = cube(&g.kernel, 1);
+        let [od, oh, ow] = cube(&g.output, 1);
+        let k = [row_of_taps / kh, row_of_taps % kh];
+        let [ds, hs] = [0, 1].map(|a| axes[a].outputs_inside(k[a], source.sizes[a]));
+        let place = |a: usize, i: usize| ((i * axes[a].step) as isize + axes[a].taps[k[a]].at) as usize;
+        let (all, at_once) = (g.n * od * oh, PIXELS_IN_F32.div_ceil(ow));
+        let mut starts = Vec::with_capacity(at_once);
+        for first in (0..all).step_by(at_once) {
+            starts.clear();
+            for row in first..(first + at_once).min(all) {
+                let (n, d, h) = (row / oh / od, row / oh % od, row % oh);
+                if ds.contains(&d) && hs.contains(&h) {
+                    let [depth, height] = source.sizes;
+                    starts.push([
+                        ((n * depth + place(0, d)) * height + place(1, h)) * source.row,
+                        diff.channel(block * B) + n * diff.image + d * diff.spatial[0] + h * diff.spatial[1],
+                    ]);
+                }
+            }
+            for (i, sums) in sums.chunks_mut(R).enumerate() {
+                let rows = Rows {
+                    x: &source.data[i * R..],
+                    x_step: axes[2].step * g.c,
+                    diff: diff.data,
+                    diff_step: diff.spatial[2],
+                    starts: &starts,
+                    count: ow,
+                };
+                Width::<B>::dispatch(Products::<B, R> { rows, sums });
+            }
+        }
+    }
+}
