@@ -169,6 +169,7 @@ pub struct Pack {
     #[arg(long, short, value_name = "FILE")]
     pub output: PathBuf,
     /// Also write the plain weights, so that --replan can plan again on another machine. About doubles the file.
+    /// Not for --precision bf16, whose weights are rounded.
     #[arg(long)]
     pub keep_plain: bool,
 }
