@@ -144,7 +144,8 @@ pub unsafe extern "C" fn bt_plan_new(
 }
 
 /// Writes a plan and its packed weights into a file, for `bt_plan_load`, `blocktensor run` and Python. With `keep_plain` the
-/// plain weights are in it too, about twice as large: `bt_plan_load` can then plan again on another machine. Afterwards the file is
+/// plain weights are in it too, about twice as large: `bt_plan_load` can then plan again on another machine. A plan in bf16 has none: its
+/// weights are rounded. Afterwards the file is
 /// complete; on an error a file that was there is unchanged. A file of another kind is not replaced.
 ///
 /// # Safety

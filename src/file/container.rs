@@ -17,7 +17,7 @@ use serde_json::json;
 use super::header::{Header, MAX_HEADER, START, fill, header_length};
 use super::{access, irregular, shown, shown_path, whole};
 use crate::buffer::{ALIGN, Buffer};
-use crate::error::{Complaint, Error, Result, fail};
+use crate::error::{Complaint, Error, Result, counted, fail};
 use crate::memory;
 use crate::threads::parallel_for;
 
@@ -308,7 +308,8 @@ impl Container {
         let sums: Vec<u64> =
             last.data.as_bytes().as_chunks::<8>().0.iter().map(|b| u64::from_le_bytes(*b)).collect();
         if sums.len() != self.parts.len() + 1 {
-            return Err(bad(format!("{} checksums for {} tensors", sums.len(), self.parts.len())));
+            let (has, tensors) = (counted(sums.len(), "checksum"), counted(self.parts.len(), "tensor"));
+            return Err(bad(format!("it has {has}, and its header and {tensors} have one each")));
         }
         if checksum(&self.header) != sums[0] {
             return Err(bad("its header has changed (checksum)".into()));

@@ -130,6 +130,22 @@ fn places(value: &Value, at: &mut Vec<String>, found: &mut Vec<String>) {
     }
 }
 
+#[test]
+fn a_checksum_that_is_missing_is_told_with_what_needs_one() {
+    let folder = Folder::new("checksums");
+    let path = small_file(&folder, false);
+    let other = folder.file("other.packed");
+    // Padding has no checksum. Under another name it is a tensor.
+    rewrite(&path, &other, |json| {
+        let json = json.as_object_mut().unwrap();
+        let filler = json.keys().find(|name| name.starts_with("_filler")).unwrap().clone();
+        let part = json.remove(&filler).unwrap();
+        json.insert("more".into(), part);
+    });
+    let e = PackedFile::read(&other).unwrap_err().to_string();
+    assert!(e.contains("it has 4 checksums, and its header and 4 tensors have one each"), "{e}");
+}
+
 /// Replaces each value of an entry by each of a list. A file that still opens must run, or give an error.
 #[test]
 fn packed_file_entries_with_changed_values_are_typed_errors_or_harmless() {

@@ -169,6 +169,7 @@ pub struct Pack {
     #[arg(long, short, value_name = "FILE")]
     pub output: PathBuf,
     /// Also write the plain weights, so that --replan can plan again on another machine. About doubles the file.
+    /// Not for --precision bf16, whose weights are rounded.
     #[arg(long)]
     pub keep_plain: bool,
 }
@@ -308,8 +309,11 @@ impl Pictures {
 
 fn parse_size(text: &str) -> Result<(String, usize), String> {
     let (name, size) = text.rsplit_once('=').ok_or("write it as NAME=N, such as `batch=1`")?;
+    if name.is_empty() {
+        return Err("the name before `=` is missing; write it as NAME=N, such as `batch=1`".to_string());
+    }
     match size.parse() {
-        Ok(size) if !name.is_empty() => Ok((name.to_string(), size)),
+        Ok(size) => Ok((name.to_string(), size)),
         _ => {
             Err("write it as NAME=N with a whole number, such as `batch=1`; 0 is an empty batch".to_string())
         }

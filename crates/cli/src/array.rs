@@ -98,6 +98,17 @@ impl Values {
     }
 }
 
+/// What numpy calls the type of an input.
+pub fn numpy_of(of: ElementType) -> &'static str {
+    match of {
+        ElementType::F32 => "float32",
+        ElementType::Int(of) => Stored::of(of).numpy,
+        ElementType::Bool => "bool",
+        ElementType::Byte => "uint8",
+        ElementType::SignedByte => "int8",
+    }
+}
+
 impl Array {
     /// The array whose values are in column-major order so far, in row-major order.
     pub fn into_row_major(self) -> Result<Array, Error> {
@@ -135,10 +146,10 @@ impl Array {
                         "the input is {of}, and {v} does not fit into that; change the value"
                     ));
                 }
-                if v.iter().any(|&v| i32::try_from(v).is_err()) {
-                    return Err(
-                        "an integer does not fit into 32 bits; kernels take no larger ones".to_string()
-                    );
+                if let Some(v) = v.iter().find(|v| i32::try_from(**v).is_err()) {
+                    return Err(format!(
+                        "{v} does not fit into 32 bits, and kernels take no larger integers; change the value"
+                    ));
                 }
                 let narrow = memory::try_collect(CALL, v.iter().map(|&v| v as i32));
                 narrow.and_then(|narrow| StridedTensor::from_slice(&narrow, &self.dims))
@@ -150,13 +161,7 @@ impl Array {
             (ElementType::Byte, Values::Int(_, v)) => return self.narrowed::<u8>(v, of),
             (ElementType::SignedByte, Values::Int(_, v)) => return self.narrowed::<i8>(v, of),
             (of, values) => {
-                let numpy = match of {
-                    ElementType::F32 => "float32",
-                    ElementType::Int(of) => Stored::of(of).numpy,
-                    ElementType::Bool => "bool",
-                    ElementType::Byte => "uint8",
-                    ElementType::SignedByte => "int8",
-                };
+                let numpy = numpy_of(of);
                 return Err(format!(
                     "it holds {}, and the input is {of}; write it as {numpy}",
                     values.name()

@@ -73,7 +73,7 @@ fn read_one(text: &OsStr, outputs: &[&str]) -> Result<Vec<Expected>> {
     });
     let expected = |output: &str, array| Expected { output: output.to_string(), file: file.clone(), array };
     match (Kind::of(&path), single) {
-        (Some(Kind::Npy), Some(output)) => Ok(vec![expected(output, files::read_npy(OPTION, &path)?)]),
+        (Some(Kind::Npy), Some(output)) => Ok(vec![expected(output, files::read_npy(OPTION, &path, None)?)]),
         (Some(Kind::Npy), None) => {
             Err(bad(format!("there are {} outputs; write NAME=FILE with one of {}", outputs.len(), names())))
         }

@@ -10,6 +10,7 @@ use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 
 use blocktensor::{StateDict, memory};
+use blocktensor_graph::ElementType;
 
 use crate::array::{Array, Values};
 use crate::failure::{Failure, Result, one_line};
@@ -37,9 +38,9 @@ impl Kind {
     }
 }
 
-/// The array of a .npy file.
-pub fn read_npy(option: &str, path: &Path) -> Result<Array> {
-    npy::parse(&read(option, path)?).map_err(|text| Failure::file(option, path, text))
+/// The array of a .npy file, for an input or an output of this type.
+pub fn read_npy(option: &str, path: &Path, wanted: Option<ElementType>) -> Result<Array> {
+    npy::parse(&read(option, path)?, wanted).map_err(|text| Failure::file(option, path, text))
 }
 
 /// All tensors of a .safetensors file, by name.

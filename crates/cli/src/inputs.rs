@@ -182,6 +182,10 @@ fn fill(slots: &mut [Slot<'_>], text: &OsStr, source: &Source) -> Result<()> {
         }
         _ => (None, PathBuf::from(text)),
     };
+    if path.as_os_str().is_empty() {
+        let text = "the path is empty; write [NAME=]FILE, such as `x.npy` or `image=x.npy`";
+        return Err(Failure::usage(OPTION, text));
+    }
     let Some(kind) = Kind::of(&path) else {
         let text = "the ending is unknown; inputs are .npy, .safetensors, .png or .jpg";
         return Err(Failure::file(OPTION, &path, text));
@@ -212,7 +216,10 @@ fn fill(slots: &mut [Slot<'_>], text: &OsStr, source: &Source) -> Result<()> {
             files::check(&path).map_err(|text| Failure::file(OPTION, &path, text))?;
             set(slots, &name, None, Some(path))
         }
-        _ => set(slots, &name, Some((files::read_npy(OPTION, &path)?, from)), None),
+        _ => {
+            let wanted = slots.iter().find(|slot| slot.name == name).map(|slot| slot.of);
+            set(slots, &name, Some((files::read_npy(OPTION, &path, wanted)?, from)), None)
+        }
     }
 }
 

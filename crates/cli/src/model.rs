@@ -205,12 +205,15 @@ fn misfit(error: blocktensor::Error, replan: bool) -> Failure {
             let names = |is: &dyn Fn(&Call) -> bool| complaint.remedy.calls().any(is);
             let threads = match names(&|call| matches!(call, Call::RunWithThreads(_))) {
                 true => {
-                    "pass the number of threads that it was packed for (--threads; with --streams as many for each stream), "
+                    "pass the number of threads that it was packed for (--threads; with --streams that number times the streams), "
                 }
                 false => "",
             };
             let (or, again) = match names(&|call| *call == Call::ReadOrRepack) {
-                _ if replan => ("", "pack the model again here, or with --keep-plain where it was packed"),
+                _ if replan && names(&|call| matches!(call, Call::KeepPlain | Call::KeepPlainOfPlan)) => {
+                    ("", "pack the model again here, or with --keep-plain where it was packed")
+                }
+                _ if replan => ("", "pack the model again here"),
                 true => ("", "pass --replan, or pack the model again here"),
                 false if names(&|call| matches!(call, Call::KeepPlain | Call::KeepPlainOfPlan)) => (
                     "or ",

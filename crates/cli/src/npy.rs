@@ -2,15 +2,17 @@
 //!
 //! Written here because the crates for it bring a parser generator for the header's one line.
 
-use crate::array::{Array, Values};
+use blocktensor_graph::ElementType;
+
+use crate::array::{Array, Values, numpy_of};
 use crate::failure::one_line;
 use crate::files::collect;
 use crate::integers::Stored;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// Reads the bytes of a file. An error is the mistake with its remedy.
-pub fn parse(bytes: &[u8]) -> Result<Array, String> {
+/// Reads the bytes of a file. An error is the mistake with its remedy, which names the type that is wanted, where it is known.
+pub fn parse(bytes: &[u8], wanted: Option<ElementType>) -> Result<Array, String> {
     let cut = || "it is not a whole .npy file; write it again with `numpy.save`".to_string();
     let rest = bytes.strip_prefix(MAGIC).ok_or_else(cut)?;
     let [major, _, rest @ ..] = rest else { return Err(cut()) };
@@ -20,12 +22,11 @@ pub fn parse(bytes: &[u8]) -> Result<Array, String> {
         _ => return Err(cut()),
     };
     let header = rest.get(..length).and_then(|h| std::str::from_utf8(h).ok()).ok_or_else(cut)?;
-    let plain = || {
-        "its header is not that of plain numbers; write float32, int64 or bool with `numpy.save`".to_string()
-    };
+    let wanted = wanted.map_or("float32, int64 or bool", numpy_of);
+    let plain = || format!("its header is not that of plain numbers; write {wanted} with `numpy.save`");
     let header = Header::parse(header).ok_or_else(plain)?;
     let count = header.dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d)).ok_or_else(cut)?;
-    let values = values(&header.descr, &rest[length..], count)?.ok_or_else(cut)?;
+    let values = values(&header.descr, &rest[length..], count, wanted)?.ok_or_else(cut)?;
     let array = Array { dims: header.dims, values };
     match header.fortran {
         true => array.into_row_major().map_err(|e| one_line(&e)),
@@ -34,7 +35,7 @@ pub fn parse(bytes: &[u8]) -> Result<Array, String> {
 }
 
 /// The values of this type; `None` if there are more or fewer bytes.
-fn values(descr: &str, data: &[u8], count: usize) -> Result<Option<Values>, String> {
+fn values(descr: &str, data: &[u8], count: usize, wanted: &str) -> Result<Option<Values>, String> {
     /// Numbers of a fixed width.
     fn each<const N: usize, T>(
         data: &[u8],
@@ -51,7 +52,7 @@ fn values(descr: &str, data: &[u8], count: usize) -> Result<Option<Values>, Stri
         "|b1" => each(data, count, |[b]: [u8; 1]| b != 0)?.map(Values::Bool),
         other => {
             let Some(stored) = Stored::find(|stored| stored.descr == other) else {
-                let text = format!("its numbers have the type `{other}`; write it as float32, int64 or bool");
+                let text = format!("its numbers have the type `{other}`; write it as {wanted}");
                 return Err(text);
             };
             let fits = count.checked_mul(stored.width) == Some(data.len());
@@ -166,33 +167,33 @@ mod tests {
                 let array = Array { dims, values: values.clone() };
                 let bytes = encode(&array).unwrap();
                 assert_eq!((bytes.len() - array.values.len() * array.values.width()) % 64, 0);
-                assert_eq!(parse(&bytes).unwrap(), array);
+                assert_eq!(parse(&bytes, None).unwrap(), array);
             }
         }
         let scalar = Array { dims: vec![], values: Values::F32(vec![7.0]) };
-        assert_eq!(parse(&encode(&scalar).unwrap()).unwrap(), scalar);
+        assert_eq!(parse(&encode(&scalar).unwrap(), None).unwrap(), scalar);
     }
 
     #[test]
     fn column_major_files_become_row_major() {
         let header = "{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3), }";
-        let array = parse(&file(header, &[1, 4, 2, 5, 3, 6])).unwrap();
+        let array = parse(&file(header, &[1, 4, 2, 5, 3, 6]), None).unwrap();
         assert_eq!(
             array,
             Array { dims: vec![2, 3], values: Values::Int(Integer::U8, vec![1, 2, 3, 4, 5, 6]) }
         );
         let empty = "{'descr': '|u1', 'fortran_order': True, 'shape': (1099511627776, 0), }";
-        assert_eq!(parse(&file(empty, &[])).unwrap().dims, [1 << 40, 0]);
+        assert_eq!(parse(&file(empty, &[]), None).unwrap().dims, [1 << 40, 0]);
     }
 
     #[test]
     fn damaged_files_are_errors() {
         let good = file("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", &[0; 8]);
-        assert!(parse(&good).is_ok());
+        assert!(parse(&good, None).is_ok());
         for end in 0..good.len() {
-            assert!(parse(&good[..end]).is_err(), "{end}");
+            assert!(parse(&good[..end], None).is_err(), "{end}");
         }
-        assert!(parse(&[good, vec![0]].concat()).is_err());
+        assert!(parse(&[good, vec![0]].concat(), None).is_err());
         for header in [
             "",
             "{}",
@@ -203,9 +204,12 @@ mod tests {
             "{'descr': '<f4', 'fortran_order': False, 'shape': (18446744073709551615, 2), }",
             "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }",
         ] {
-            assert!(parse(&file(header, &[0; 8])).is_err(), "{header}");
+            assert!(parse(&file(header, &[0; 8]), None).is_err(), "{header}");
         }
-        let half = parse(&file("{'descr': '<f2', 'fortran_order': False, 'shape': (4,), }", &[0; 8]));
-        assert!(half.unwrap_err().contains("write it as float32"));
+        let half = file("{'descr': '<f2', 'fortran_order': False, 'shape': (4,), }", &[0; 8]);
+        let told = |wanted| parse(&half, wanted).unwrap_err();
+        assert!(told(None).ends_with("write it as float32, int64 or bool"));
+        assert!(told(Some(ElementType::Int(Integer::I64))).ends_with("; write it as int64"));
+        assert!(told(Some(ElementType::Byte)).ends_with("; write it as uint8"));
     }
 }

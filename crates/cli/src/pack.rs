@@ -4,7 +4,7 @@ use std::fs::Metadata;
 use std::time::Instant;
 
 use blocktensor::shown_path;
-use blocktensor_graph::Plan;
+use blocktensor_graph::{Plan, Precision};
 use serde::Serialize;
 
 use crate::args::Pack as Args;
@@ -36,6 +36,10 @@ pub fn run(args: &Args) -> Result<Outcome> {
     files::check_targets([args.model.model.as_path()], &targets)?;
     let start = Instant::now();
     let planning = &args.planning;
+    if args.keep_plain && planning.precision == Some(Precision::Bf16) {
+        let text = "the weights of a plan in bf16 are rounded, and plain ones are the model's own; leave it out, or leave --precision out";
+        return Err(Failure::usage("--keep-plain", text));
+    }
     let source = model::source(&args.model, planning, &targets)?;
     let sizes = model::sizes(&args.model, &source.named_sizes())?;
     model::check_sizes(&source.inputs(), &sizes)?;

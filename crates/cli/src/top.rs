@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
+use blocktensor::counted;
 use serde::Serialize;
 
 use crate::array::Array;
@@ -47,8 +48,9 @@ pub fn read_labels(path: &Path, classes: &[usize]) -> Result<Vec<String>> {
     let labels: Vec<String> = text.lines().map(|line| line.trim().to_string()).collect();
     match classes.iter().find(|c| **c != labels.len()) {
         Some(c) => Err(bad(format!(
-            "it has {} lines, and the output {c} classes; write one line for each",
-            labels.len()
+            "it has {}, and the output {}; write one line for each",
+            counted(labels.len(), "line"),
+            if *c == 1 { "1 class".to_string() } else { format!("{c} classes") }
         ))),
         None => Ok(labels),
     }

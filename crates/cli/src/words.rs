@@ -37,6 +37,9 @@ impl Door for CommandLine {
     }
 
     fn argument<'a>(&'a self, op: &str, argument: &'a str) -> Cow<'a, str> {
+        if argument == "keep_plain" {
+            return "--keep-plain".into();
+        }
         row(op).filter(|_| matches!(argument, "path" | "name")).map_or(argument, |(.., path)| path).into()
     }
 }

@@ -103,6 +103,25 @@ fn integers_fit_into_the_type_of_the_input() {
     write_npy(&file, "<f4", [1f32.to_le_bytes()]);
     run(&["run", text(&twice), "--input", text(&file)])
         .fails(2, &["it holds f32, and the input is u8; write it as uint8"]);
+    write_npy(&file, "<f2", [[0, 60]]);
+    run(&["run", text(&twice), "--input", text(&file)])
+        .fails(2, &["its numbers have the type `<f2`; write it as uint8"]);
+    let wide = model(
+        folder.path(),
+        &[("x", DataType::INT64, &[1])],
+        &[("y", DataType::INT64, &[1])],
+        &[("Add", &["x", "x"], &["y"])],
+    );
+    write_i64s(&file, &[1 << 40]);
+    run(&["run", text(&wide), "--input", text(&file)])
+        .fails(2, &["1099511627776 does not fit into 32 bits", "; change the value"]);
+    // It replaced the first model.
+    let twice = model(
+        folder.path(),
+        &[("x", DataType::UINT8, &[1])],
+        &[("y", DataType::UINT8, &[1])],
+        &[("Add", &["x", "x"], &["y"])],
+    );
     let write = |v: i64| write_i64s(&file, &[v]);
     write(300);
     run(&["run", text(&twice), "--input", text(&file)]).fails(2, &["u8", "300"]);

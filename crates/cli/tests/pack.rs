@@ -173,11 +173,30 @@ fn a_plan_for_another_number_of_threads_is_refused_or_planned_again() {
     ];
     let said = run_it(text(&plan), &[]);
     said.fails(1, &threads);
-    said.fails(1, &["each stream), or pack the model again here: the file has no plain weights"]);
+    said.fails(1, &["times the streams), or pack the model again here: the file has no plain weights"]);
     assert!(!said.err.contains("pass --replan"), "{}", said.err);
-    run_it(text(&plain), &[]).fails(1, &["for each stream), pass --replan, or pack the model again here"]);
+    run_it(text(&plain), &[]).fails(1, &["times the streams), pass --replan, or pack the model again here"]);
     run_it(text(&plan), &["--replan"]).fails(1, &["plain weights", "--keep-plain"]);
     run_it(text(&plain), &["--replan"]).succeeds();
+    // The number of threads is shared out to the streams.
+    let bench = |threads| {
+        let args = ["bench", text(&plan), "--runs", "1", "--streams", "2", "--threads", threads];
+        run(&args)
+    };
+    bench("4").fails(1, &["--streams that number times the streams)"]);
+    bench("2").succeeds();
+}
+
+#[test]
+fn plans_in_bf16_keep_no_plain_weights() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = folder.path().join("a.plan");
+    let args = ["pack", &data("resnet.onnx"), "--size", "batch=1", "--layout", "nhwc", "--precision", "bf16"];
+    run(&[&args[..], &["-o", text(&plan), "--keep-plain"]].concat())
+        .fails(2, &["--keep-plain: the weights of a plan in bf16 are rounded", "leave --precision out"]);
+    assert!(!plan.exists());
+    run(&[&args[..], &["-o", text(&plan)]].concat()).succeeds();
+    run(&["run", text(&plan), "--random"]).succeeds();
 }
 
 /// The file says that nothing was to be measured.

@@ -194,7 +194,7 @@ fn labels_are_printed_with_the_largest_values() {
     assert!(top[0][0]["value"].as_f64() >= top[0][1]["value"].as_f64());
 
     std::fs::write(&labels, "one\n").unwrap();
-    run(&args).fails(2, &["1 lines", "10 classes"]);
+    run(&args).fails(2, &["it has 1 line, and the output 10 classes"]);
     let unary = unary(folder.path(), "Relu", &[1, 3, 4, 4]);
     run(&["run", text(&unary), "--random", "--top-k", "1"]).fails(2, &["--top-k", "`y` [1, 3, 4, 4]"]);
 }

@@ -120,6 +120,10 @@ fn names_that_the_model_does_not_have_are_refused() {
         run(&["run", &model, "--outputs", empty, "--random"])
             .fails(2, &["--outputs: an empty name; leave it out; the model's own are output"]);
     }
+    for empty in ["", "image="] {
+        run(&["run", &model, "--input", empty]).fails(2, &["--input: the path is empty; write [NAME=]FILE"]);
+    }
+    run(&["run", &model, "--size", "=1"]).fails(2, &["the name before `=` is missing; write it as NAME=N"]);
     for seed in ["-1", "abc", "1.5", "18446744073709551616"] {
         run(&["run", &model, &format!("--random={seed}")])
             .fails(2, &["--random", seed, "a whole number from 0"]);

@@ -41,6 +41,8 @@ pub enum IntegerFunction {
     Less,
     LessOrEqual,
     Where,
+    /// The sums of the products along the first axis, added up in 64 bits. One that does not fit into s32 is an error.
+    SumOfProducts,
     /// An index that counts from the end if it is negative, counted from 0; the other operand is the number of elements. One
     /// outside is an error.
     FromStart,
@@ -96,6 +98,7 @@ impl IntegerFunction {
             IntegerFunction::Less => "integer_lt",
             IntegerFunction::LessOrEqual => "integer_le",
             IntegerFunction::Where => "integer_where",
+            IntegerFunction::SumOfProducts => "integer_sum_of_products",
             IntegerFunction::ToFloat => "to_float",
             IntegerFunction::FromStart => "integer_from_start",
             IntegerFunction::ToInt(_) => "to_integer",
@@ -154,6 +157,7 @@ impl IntegerFunction {
             IntegerFunction::Less => i64::from(a < b),
             IntegerFunction::LessOrEqual => i64::from(a <= b),
             IntegerFunction::Where
+            | IntegerFunction::SumOfProducts
             | IntegerFunction::FromStart
             | IntegerFunction::ToFloat
             | IntegerFunction::ToInt(_)
@@ -267,6 +271,42 @@ impl Integers {
         Ok(dims)
     }
 
+    /// The sizes of the result, of those that the operands broadcast to.
+    fn result_sizes(&self, dims: Vec<usize>) -> Result<Vec<usize>> {
+        match (self.function, &dims[..]) {
+            (IntegerFunction::SumOfProducts, [_, rest @ ..]) => Ok(rest.to_vec()),
+            (IntegerFunction::SumOfProducts, []) => {
+                Err(Error::ShapeMismatch(self.complaint("two scalars", "they have an axis to sum along")))
+            }
+            _ => Ok(dims),
+        }
+    }
+
+    /// The sums along the first axis of products of operands of these sizes.
+    fn sums_of_products(&self, a: &[f64], b: &[f64], dims: &[usize]) -> Result<Vec<f64>> {
+        let count = dims.iter().skip(1).product();
+        let mut sums: Vec<i64> = collect(std::iter::repeat_n(0, count))?;
+        for (a, b) in a.chunks(count.max(1)).zip(b.chunks(count.max(1))) {
+            sums.iter_mut().zip(a.iter().zip(b)).for_each(|(sum, (a, b))| *sum += *a as i64 * *b as i64);
+        }
+        collect_results(sums.into_iter().map(|sum| match i32::try_from(sum) {
+            Ok(sum) => Ok(f64::from(sum)),
+            Err(_) if are_stand_ins() => Ok(0.0),
+            Err(_) => {
+                let rule = format!("the node's output is {}, and this sum does not fit", self.of);
+                let remedy = "pass smaller values, or compute it outside the model";
+                let got = format!("a result of {sum}");
+                Err(Error::InvalidArgument(Complaint::new(
+                    self.node_op.clone(),
+                    "operands",
+                    got,
+                    rule,
+                    remedy,
+                )))
+            }
+        }))
+    }
+
     /// The elements of an operand, repeated to these sizes.
     fn elements(&self, operand: &TensorRef<'_>, dims: &[usize]) -> Result<Vec<f64>> {
         let TensorRef::Strided(x) = operand else {
@@ -337,6 +377,9 @@ impl Integers {
             [a, b] if self.function == IntegerFunction::FloatFmod => {
                 collect(a.iter().zip(b).map(|(a, b)| a % b))?
             }
+            [a, b] if self.function == IntegerFunction::SumOfProducts => {
+                self.sums_of_products(a, b, &dims)?
+            }
             [_, b] if self.divides() && b.contains(&0.0) && !are_stand_ins() => {
                 let (got, rule, remedy) = IntegerFunction::BY_ZERO;
                 let complaint = Complaint::new(self.node_op.clone(), "divisor", got, rule, remedy);
@@ -351,6 +394,7 @@ impl Integers {
             [c, a, b] => collect((0..c.len()).map(|i| if c[i] != 0.0 { a[i] } else { b[i] }))?,
             _ => Vec::new(),
         };
+        let dims = self.result_sizes(dims)?;
         match self.function.dtype() {
             DType::F32 => StridedTensor::from_slice(&collect(values.iter().map(|&v| v as f32))?, &dims),
             DType::U8 => {
@@ -377,7 +421,7 @@ impl Operator for Integers {
         if let Some(other) = inputs.iter().find(|t| t.key() != DispatchKey::STRIDED) {
             return Err(Error::InvalidArgument(self.complaint(other.to_string(), PLAIN)));
         }
-        let dims = self.sizes(inputs.iter().map(|t| (t.dims(), t.dtype())))?;
+        let dims = self.result_sizes(self.sizes(inputs.iter().map(|t| (t.dims(), t.dtype())))?)?;
         Ok(vec![TensorDesc::strided(&dims, self.function.dtype(), MemoryFormat::Contiguous)?])
     }
 

@@ -464,6 +464,34 @@ fn strict_refuses_what_computes_in_f32_between_integers() {
     );
 }
 
+/// A result that is an output is a number, and what reads it computes with numbers.
+#[test]
+fn strict_tells_of_operands_that_are_outputs() {
+    let net = |is_output: bool, op: &str, params: &[(&str, Param)]| {
+        let mut n = Net::new();
+        let x = n.graph.input("x", &[1.into(), 4.into(), 6.into(), 6.into()]).unwrap();
+        let x = n.rounded(x, 0.02, 3, "u8");
+        let conv = n.conv(x, &[8, 4, 3, 3], &[]);
+        if is_output {
+            n.graph.output("conv", conv).unwrap();
+        }
+        let y = n.op(op, &[("x", conv)], params);
+        let y = n.rounded(y, 0.03, 0, "s8");
+        n.graph.output("y", y).unwrap();
+        n.graph.plan(&PlanOptions::new(Layouts::Nchw).strict()).map(drop)
+    };
+    if !Isa::has_byte_products() {
+        return;
+    }
+    net(false, "relu", &[]).unwrap();
+    let text = |op, params: &[(&str, Param)]| net(true, op, params).unwrap_err().to_string();
+    let relu = text("relu", &[]);
+    assert!(relu.contains(": its operand is also an output of the model, and so a number of f32"), "{relu}");
+    // No kernel computes this one, whatever its operand is.
+    let softmax = text("softmax", &[("axis", 1.into())]);
+    assert!(softmax.contains(": no kernel computes it on integers"), "{softmax}");
+}
+
 /// The conversions behind a convolution are its post-ops in the end; few elements have a table if they must.
 #[test]
 fn strict_sees_what_follows_a_convolution() {

@@ -213,6 +213,33 @@ fn scales_of_a_resize_are_f32() {
     assert_close(&y[7..], &[1.5 * 0.75 - 2.0 * 0.25]);
 }
 
+/// Given sizes, the corners are aligned exactly: a position that is a whole number is that element's, rounded up or down.
+#[test]
+fn aligned_corners_of_given_sizes_are_exact() {
+    for mode in ["floor", "ceil"] {
+        for (size, output) in (2..24usize).flat_map(|size| (2..70usize).map(move |output| (size, output))) {
+            let (x, dims) = (ramp(size), [1, 1, size]);
+            let words = [
+                ("coordinate_transformation_mode", "align_corners"),
+                ("mode", "nearest"),
+                ("nearest_mode", mode),
+            ];
+            let model = Model::new()
+                .input("x", &dims.map(|d| d as i64))
+                .ints("sizes", &[1, 1, output as i64])
+                .node_with("Resize", &["x", "", "", "sizes"], &["y"], words.map(|(n, v)| word(n, v)).to_vec())
+                .output("y");
+            let y = model.run(&[("x", &dims, &x)]).remove(0).1;
+            let place = |i: usize| match mode {
+                "floor" => i * (size - 1) / (output - 1),
+                _ => (i * (size - 1)).div_ceil(output - 1),
+            };
+            let want: Vec<f32> = (0..output).map(|i| x[place(i)]).collect();
+            assert_eq!(y, want, "{mode} {size} {output}");
+        }
+    }
+}
+
 #[test]
 fn remainders_are_exact() {
     let a = [1.0f32, 5.0, 1e20, 3e38, -7.5, 7.5, 1.0, -0.0];

@@ -370,7 +370,7 @@ impl PyPlan {
     }
 
     /// Writes the plan and its packed weights into a file, with the plain weights too if it may have to be planned again
-    /// elsewhere.
+    /// elsewhere. A plan in bf16 has none: its weights are rounded.
     #[pyo3(signature = (path, *, keep_plain = false.into()), text_signature = "($self, path, *, keep_plain=False)")]
     fn save(&self, py: Python<'_>, path: FilePath, keep_plain: Flag) -> PyResult<()> {
         let op = "save";
@@ -502,7 +502,8 @@ pub(crate) fn _plan_from_bytes(
             Error::CorruptFile(Box::new(Complaint { remedy, ..*c }))
         }
         Error::PackMismatch(c) => {
-            let remedy = "plan the model again on this machine, or with `threads=`, which the pickle keeps".into();
+            let remedy =
+                "plan the model again on this machine, or with `threads=`, which the pickle keeps".into();
             Error::PackMismatch(Box::new(Complaint { remedy, ..*c }))
         }
         other => other,

@@ -19,6 +19,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("Plan::load", "blocktensor.load_plan"),
     ("Plan::load_or_replan", "blocktensor.load_plan"),
     ("Plan::load_with_constants", "blocktensor.load_plan"),
+    ("Plan::save", "Plan.save"),
     ("PackedWriter::add", "Plan.save"),
     ("PackedWriter::save", "Plan.save"),
     ("Source::of", "blocktensor.pack_conv"),

@@ -40,6 +40,17 @@ def test_plans_compute_in_bf16_between_f32_inputs_and_outputs(layouts):
         assert error < 1e-5
 
 
+def test_a_plan_in_bf16_is_saved_without_plain_weights(tmp_path):
+    plan = model().plan(layouts="nhwc", precision="bf16")
+    if "precision: bf16" in str(plan):
+        text = "`Plan.save`: argument `keep_plain`: got a plan in bf16, but its weights are rounded"
+        with pytest.raises(bt.InvalidArgument, match=text):
+            plan.save(tmp_path / "a.plan", keep_plain=True)
+    plan.save(tmp_path / "a.plan")
+    assert np.array_equal(np.asarray(bt.load_plan(tmp_path / "a.plan").run(X)[0]), np.asarray(plan.run(X)[0]))
+    model().plan(layouts="nhwc").save(tmp_path / "a.plan", keep_plain=True)
+
+
 def test_another_precision_is_refused_with_the_names():
     with pytest.raises(bt.InvalidArgument, match="got `int8`, but precisions are f32, bf16"):
         model().plan(precision="int8")

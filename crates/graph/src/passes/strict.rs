@@ -11,6 +11,8 @@ use super::moves::{integer_of, is_max_pool};
 use crate::error::{Error, Missing, Result};
 use crate::network::{Links, Network, Node, TensorId, facts};
 
+const OF_OUTPUT: &str = "its operand is also an output of the model, and so a number of f32";
+
 /// The results of nodes that compute in f32 between `dequantize` and `quantize`: all that they are computed of was dequantised, or computed of
 /// integers, and all that is computed of them is quantised. With each what keeps its node from integers, if more is known.
 pub(super) fn between(network: &Network) -> Result<HashMap<TensorId, Option<&'static str>>> {
@@ -35,8 +37,16 @@ pub(super) fn between(network: &Network) -> Result<HashMap<TensorId, Option<&'st
             && readers.all(|at| at.is_some_and(|at| network.nodes[at].op.op() == "quantize" || found[at]));
     }
     let mut results = HashMap::new();
+    let is_output = |id: &TensorId| network.outputs.iter().any(|(_, of)| of == id);
     for node in (0..count).filter(|i| found[*i]).map(|i| &network.nodes[i]) {
         let why = weights_problem(network, node, &links)?.or_else(|| number_problem(network, node, &links));
+        // Alone it might run on the integers of its operand, or become a post-op of what computes that.
+        let facts = facts(&*node.op);
+        let joins = facts.elementwise || facts.movement.moves() || is_max_pool(node);
+        let is_number = |id: &&TensorId| {
+            is_output(id) && links.node(network, **id).is_some_and(|node| node.op.op() != "dequantize")
+        };
+        let why = why.or_else(|| (joins && node.inputs.iter().any(|id| is_number(&id))).then_some(OF_OUTPUT));
         results.extend(node.outputs.iter().map(|id| (*id, why)));
     }
     Ok(results)

@@ -3,10 +3,13 @@
 //! Both are convolutions of integers; those of a matrix have single pixels. The kernels take weights of s8 and one zero point that is
 //! known. What they do not take is added to their sums: `sum((x - a) * (w + b))` is `sum((x - a) * w) + b * sum(x - a)`.
 //!
-//! A kernel refuses weights whose sums might not fit into 32 bits. Parts of the input channels fit; adding them up is checked in each run.
+//! A kernel refuses weights whose sums might not fit into 32 bits. Sums of parts of the input channels fit. They are added up in 64 bits,
+//! and each run checks the result.
 
 use blocktensor::{Complaint, StridedTensor};
-use blocktensor_graph::{Constant, ElementType, Error, Expansion, Integer, IntegerFunction, Result, Value};
+use blocktensor_graph::{
+    Constant, ElementType, Error, Expansion, Integer, IntegerFunction, Result, Value, broadcast_dims,
+};
 
 use super::args::{input, maybe};
 use super::conv::{self, WINDOW};
@@ -135,28 +138,88 @@ const FARTHEST: usize = 255;
 /// As many products have a sum of 32 bits, whatever the weights are.
 const MOST_PRODUCTS: usize = MOST / (FARTHEST * 128);
 
+/// As many products of an integer of 9 bits by another have a sum of 32 bits.
+const MOST_WIDE_PRODUCTS: usize = MOST / (FARTHEST * FARTHEST);
+
+/// Sums that a kernel computes, and what each of them is multiplied by.
+struct Term {
+    sums: Value,
+    factor: Option<Value>,
+}
+
+impl Term {
+    /// The sums, multiplied by this too.
+    fn times(&self, factor: &Value, cx: &mut Expansion<'_>) -> Result<Term> {
+        let factor = match &self.factor {
+            Some(own) => cx.integers(IntegerFunction::Mul, &[own, factor])?,
+            None => factor.clone(),
+        };
+        Ok(Term { sums: self.sums.clone(), factor: Some(factor) })
+    }
+}
+
 /// The sums as those of parts of the input channels, where the kernels would refuse all of them at once.
-fn in_parts(x: &Value, w: &Value, zero: i64, sums: Sums<'_>, cx: &mut Expansion<'_>) -> Result<Value> {
-    let (Some(&channels), products) = (w.dims().get(1), w.numel() / w.dims()[0].max(1)) else {
-        return sums(x, w, zero, cx);
-    };
+fn in_parts(x: &Value, w: &Value, zero: i64, sums: Sums<'_>, cx: &mut Expansion<'_>) -> Result<Vec<Term>> {
+    let term = |sums| Term { sums, factor: None };
+    let whole = |cx: &mut Expansion<'_>| Ok(vec![term(sums(x, w, zero, cx)?)]);
+    let Some(&channels) = w.dims().get(1) else { return whole(cx) };
+    let products = products_of(w);
     let has_groups = x.dims().get(1) != Some(&channels);
     if products <= MOST_PRODUCTS || has_groups || fit(w, products)? {
-        return sums(x, w, zero, cx);
+        return whole(cx);
     }
     let each = (MOST_PRODUCTS / (products / channels)).max(1);
-    let mut sum: Option<Value> = None;
-    for first in (0..channels).step_by(each) {
+    let part = |first: usize| {
         let count = each.min(channels - first);
         let of = build::narrow(cx, x, 1, first, count)?;
         let by = build::narrow(cx, w, 1, first, count)?;
-        let more = sums(&of, &by, zero, cx)?;
-        sum = Some(match sum {
-            Some(sum) => cx.integers(IntegerFunction::Add, &[&sum, &more])?,
-            None => more,
-        });
+        Ok(term(sums(&of, &by, zero, cx)?))
+    };
+    (0..channels).step_by(each).map(part).collect()
+}
+
+/// The number of products in each sum.
+fn products_of(w: &Value) -> usize {
+    w.numel() / w.dims()[0].max(1)
+}
+
+/// The sum of the terms. Only where it may need more than 32 bits on the way, it is added up in 64.
+fn total(terms: &[Term], products: usize, cx: &mut Expansion<'_>) -> Result<Value> {
+    if let [Term { sums, factor: None }] = terms {
+        return Ok(sums.clone());
     }
-    sum.map_or_else(|| sums(x, w, zero, cx), Ok)
+    if products <= MOST_WIDE_PRODUCTS {
+        let mut total: Option<Value> = None;
+        for Term { sums, factor } in terms {
+            let more = match factor {
+                Some(factor) => cx.integers(IntegerFunction::Mul, &[sums, factor])?,
+                None => sums.clone(),
+            };
+            total = Some(match total {
+                Some(total) => cx.integers(IntegerFunction::Add, &[&total, &more])?,
+                None => more,
+            });
+        }
+        return total.ok_or_else(|| cx.unsupported("a product without terms"));
+    }
+    let mut dims = Vec::new();
+    for operand in terms.iter().flat_map(|term| std::iter::once(&term.sums).chain(&term.factor)) {
+        let both = broadcast_dims(&dims, operand.dims());
+        dims = both.ok_or_else(|| cx.unsupported("zero points of other sizes than the product has"))?;
+    }
+    let stacked = |value: &Value, cx: &mut Expansion<'_>| {
+        let value = build::expand(cx, value, &dims)?;
+        cx.reshape(&value, &[&[1], &dims[..]].concat())
+    };
+    let one = Constant::Int { of: Integer::I32, dims: vec![1; dims.len()], values: vec![1] }.into();
+    let (mut sums, mut factors) = (Vec::new(), Vec::new());
+    for term in terms {
+        sums.push(stacked(&term.sums, cx)?);
+        factors.push(stacked(term.factor.as_ref().unwrap_or(&one), cx)?);
+    }
+    let sums = build::cat(cx, &sums.iter().collect::<Vec<_>>(), 0)?.with_integers(Integer::I32);
+    let factors = build::cat(cx, &factors.iter().collect::<Vec<_>>(), 0)?.with_integers(Integer::I32);
+    cx.integers(IntegerFunction::SumOfProducts, &[&sums, &factors])
 }
 
 /// Whether the sums of known weights have 32 bits with every source.
@@ -178,29 +241,36 @@ fn product(
 ) -> Result<Value> {
     let x = as_bytes(x, cx)?;
     let (w, more) = signed(w, w_zero, cx)?;
+    let products = products_of(&w);
     // With these weights, and with as much more as each of them lacks.
-    let all = |x: &Value, zero: i64, cx: &mut Expansion<'_>| {
-        let sum = in_parts(x, &w, zero, sums, cx)?;
-        let Some(more) = &more else { return Ok(sum) };
+    let all = |x: &Value, zero: i64, cx: &mut Expansion<'_>| -> Result<Vec<Term>> {
+        let mut terms = in_parts(x, &w, zero, sums, cx)?;
+        let Some(more) = &more else { return Ok(terms) };
         let each = Constant::SignedByte(StridedTensor::from_slice(
             &collect(std::iter::repeat_n(1i8, w.numel()))?,
             w.dims(),
         )?);
-        let each = in_parts(x, &each.into(), zero, sums, cx)?;
-        let lacking = cx.integers(IntegerFunction::Mul, &[&each, more])?;
-        cx.integers(IntegerFunction::Add, &[&sum, &lacking])
+        for term in in_parts(x, &each.into(), zero, sums, cx)? {
+            terms.push(term.times(more, cx)?);
+        }
+        Ok(terms)
     };
-    let Some(zero) = x_zero else { return all(&x, 0, cx) };
-    if let (Some([zero]), true) = (zero.ints(), zero.numel() == 1) {
-        return all(&x, *zero, cx);
-    }
-    let sum = all(&x, 0, cx)?;
+    let known = match &x_zero {
+        None => Some(0),
+        Some(zero) => zero.ints().filter(|_| zero.numel() == 1).map(|zero| zero[0]),
+    };
+    let (Some(zero), None) = (x_zero, known) else {
+        return total(&all(&x, known.unwrap_or(0), cx)?, products, cx);
+    };
+    let mut terms = all(&x, 0, cx)?;
     let count = one.iter().product();
     let ones = Constant::Byte(StridedTensor::from_slice(&collect(std::iter::repeat_n(1u8, count))?, one)?);
-    let of_ones = all(&ones.into(), 0, cx)?;
     let zero = if zero.numel() == 1 { cx.reshape(&zero, &vec![1; x.rank()])? } else { zero };
-    let lacking = cx.integers(IntegerFunction::Mul, &[&of_ones, &zero])?;
-    cx.integers(IntegerFunction::Sub, &[&sum, &lacking])
+    let less = cx.integers(IntegerFunction::Sub, &[&integers(vec![0]), &zero])?;
+    for term in all(&ones.into(), 0, cx)? {
+        terms.push(term.times(&less, cx)?);
+    }
+    total(&terms, products, cx)
 }
 
 /// Weights of s8, and what is added to each of them to have `w - w_zero`, if that is not nothing.

@@ -34,6 +34,8 @@ struct Axis {
     size: usize,
     output: usize,
     scale: f64,
+    /// The length of the result that coordinates count with: given scales, it may not be a whole number.
+    length: f64,
     /// The part of the axis that `tf_crop_and_resize` takes.
     roi: (f64, f64),
 }
@@ -150,7 +152,8 @@ fn by_scales(
         let (size, roi) = (x.dims()[axis], region(roi, i, axes.len()));
         // In f32, as ONNX infers shapes: 10 times 0.7 is 7. The region does not change the size.
         let output = (size as f32 * scales[i] as f32).floor();
-        Axis { axis, size, output: output.clamp(0.0, 1e12) as usize, scale: scales[i], roi }
+        let length = scales[i] * size as f64;
+        Axis { axis, size, output: output.clamp(0.0, 1e12) as usize, scale: scales[i], length, roi }
     });
     Ok(list.collect())
 }
@@ -177,10 +180,14 @@ fn by_sizes(
     };
     let list = axes.iter().enumerate().map(|(i, &axis)| {
         let (size, roi) = (x.dims()[axis], region(roi, i, axes.len()));
-        match common {
-            None => Axis { axis, size, output: given[i], scale: ratios[i], roi },
-            Some(scale) => Axis { axis, size, output: (scale * size as f64).round() as usize, scale, roi },
-        }
+        let (output, scale) = match common {
+            None => (given[i], ratios[i]),
+            Some(scale) => ((scale * size as f64).round() as usize, scale),
+        };
+        // A product with a rounded ratio is not quite the length that was given.
+        let length = scale * size as f64;
+        let is_given = (length - output as f64).abs() < 1e-9 * output as f64;
+        Axis { axis, size, output, scale, length: if is_given { output as f64 } else { length }, roi }
     });
     Ok(list.collect())
 }
@@ -302,15 +309,14 @@ fn coordinate(a: &Axis, rule: &Rule, i: usize, cx: &Expansion<'_>) -> Result<f64
         "half_pixel" => (i + 0.5) / a.scale - 0.5,
         "half_pixel_symmetric" => {
             // Centres the result where its size was rounded.
-            let adjustment = output / (a.scale * size);
+            let adjustment = output / a.length;
             let centre = size / 2.0;
             centre * (1.0 - adjustment) + (i + 0.5) / a.scale - 0.5
         }
         "pytorch_half_pixel" if a.output == 1 => 0.0,
         "pytorch_half_pixel" => (i + 0.5) / a.scale - 0.5,
         "align_corners" if a.output == 1 => 0.0,
-        // The length of the result may not be a whole number.
-        "align_corners" => i * (size - 1.0) / (a.scale * size - 1.0),
+        "align_corners" => i * (size - 1.0) / (a.length - 1.0),
         "asymmetric" => i / a.scale,
         "tf_crop_and_resize" if a.output == 1 => 0.5 * (a.roi.0 + a.roi.1) * (size - 1.0),
         "tf_crop_and_resize" => {

@@ -3,9 +3,7 @@
 use std::collections::HashMap;
 
 use blocktensor::dispatch::{DispatchKey, Kernel};
-use blocktensor::{
-    BoundOp, DType, Layout, MemoryFormat, Operator, ParamValue, Tensor, TensorDesc, TensorRef,
-};
+use blocktensor::{BoundOp, DType, Layout, MemoryFormat, Operator, Tensor, TensorDesc, TensorRef};
 use serde::{Deserialize, Serialize};
 
 use super::forms::{Order, Target, kinds};
@@ -71,36 +69,6 @@ pub(super) fn run(network: &mut Network, targets: &[Target], stop: &Stop) -> Res
     }
     network.remove_unused();
     Ok(())
-}
-
-/// Turns a network that this pass made to what this machine has kernels for: bf16 where it has them, else f32. Numbers that are
-/// rounded already stay so.
-pub(super) fn again(network: &mut Network, targets: &[Target], stop: &Stop) -> Result<()> {
-    if of(network) == Precision::F32 || network.nodes.iter().any(is_cast_of_the_graph) {
-        return Ok(());
-    }
-    let mut same: HashMap<TensorId, TensorId> = HashMap::new();
-    let source = |id: &TensorId, same: &HashMap<TensorId, TensorId>| same.get(id).copied().unwrap_or(*id);
-    let mut nodes = Vec::with_capacity(network.nodes.len());
-    for mut node in std::mem::take(&mut network.nodes) {
-        node.inputs.iter_mut().for_each(|id| *id = source(id, &same));
-        match is_cast(&node) {
-            true => drop(same.insert(node.outputs[0], node.inputs[0])),
-            false => nodes.push(node),
-        }
-    }
-    network.nodes = nodes;
-    network.outputs.iter_mut().for_each(|(_, id)| *id = source(id, &same));
-    for tensor in network.tensors.iter_mut().filter(|tensor| tensor.dtype == DType::BF16) {
-        tensor.dtype = DType::F32;
-        tensor.constant = tensor.constant.as_ref().map(|c| c.to_dtype(DType::F32)).transpose()?;
-    }
-    run(network, targets, stop)
-}
-
-/// A cast that the graph itself has: this pass's own keep finite numbers finite.
-fn is_cast_of_the_graph(node: &Node) -> bool {
-    is_cast(node) && node.op.param("saturate") != Some(&ParamValue::Bool(true))
 }
 
 fn is_cast(node: &Node) -> bool {
@@ -255,6 +223,11 @@ pub(super) fn of(network: &Network) -> Precision {
         true => Precision::Bf16,
         false => Precision::F32,
     }
+}
+
+/// Whether the network has constants that were rounded to bf16: it does not hold the model's own.
+pub(super) fn rounds_constants(network: &Network) -> bool {
+    network.tensors.iter().any(|tensor| tensor.dtype == DType::BF16 && tensor.constant.is_some())
 }
 
 /// The nodes that compute in f32 in a network of another precision, with their ops.

@@ -5,17 +5,21 @@ use blocktensor::{Call, Complaint, PackedFile, Text, counted};
 use super::stored::Stored;
 use crate::error::Error;
 
-/// The remedy for weights that do not fit here, of a file that keeps no plain ones.
-fn no_plain() -> Text {
-    Text::from("save the plan with plain weights (")
-        + Call::KeepPlainOfPlan
-        + "), or plan the model again here"
-}
-
 impl Stored {
+    /// The remedy for weights that do not fit here, of a file that keeps no plain ones. A plan in bf16 is saved without them.
+    fn no_plain(&self) -> Text {
+        let again = "plan the model again here";
+        match self.rounds_constants() {
+            true => again.into(),
+            false => {
+                Text::from("save the plan with plain weights (") + Call::KeepPlainOfPlan + "), or " + again
+            }
+        }
+    }
+
     /// Why the packed weights do not fit here, for a file that keeps no plain ones.
     pub(super) fn misfit(&self, file: &PackedFile) -> Option<blocktensor::Error> {
-        let remedy = no_plain();
+        let remedy = self.no_plain();
         if let Some(blocktensor::Error::PackMismatch(complaint)) = file.misfit() {
             let complaint = Complaint { remedy, ..*complaint };
             return Some(blocktensor::Error::PackMismatch(Box::new(complaint)));
@@ -41,7 +45,7 @@ impl Stored {
         }
         let remedy = match self.keeps_plain(file) {
             true => Text::from("open the file with ") + Call::ReadOrRepack + ", or plan the model again here",
-            false => no_plain(),
+            false => self.no_plain(),
         };
         self.of_threads("Plan::load", "", remedy).into()
     }

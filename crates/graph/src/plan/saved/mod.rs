@@ -9,14 +9,14 @@ mod stored;
 use std::io::Read;
 use std::path::Path;
 
-use blocktensor::{Call, PackedFile, PackedWriter, Text};
+use blocktensor::{Call, Complaint, PackedFile, PackedWriter, Text};
 
 use self::stored::{
     Elements, Stored, StoredGroup, StoredNode, StoredTensor, VERSION, bad, constant_name, inconsistent,
     packed_name,
 };
 use super::recipe::{Recipe, packed_only};
-use super::{Plan, PlanOptions, Profiles, planned, precision, targets_of};
+use super::{Plan, PlanOptions, Profiles, planned, precision};
 use crate::error::{Error, Result};
 use crate::network::{Tensor, TensorId};
 use crate::stop::Stop;
@@ -29,7 +29,7 @@ impl Plan {
     /// the file, and a run gives the same bits. Whatever is not a packed weight, such as a table of an embedding, is in it too.
     ///
     /// With `keep_plain`, the plain weights are written as well, so that [`load_or_replan`](Self::load_or_replan) can plan again
-    /// on a machine that the packed ones do not fit. This about doubles the file.
+    /// on a machine that the packed ones do not fit. This about doubles the file. A plan in bf16 has no plain weights: its own are rounded.
     ///
     /// ```
     /// use blocktensor::{MemoryFormat, PackedFile, StridedTensor};
@@ -55,7 +55,7 @@ impl Plan {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Invalid`] for an operator of the program's own ([`Graph::operator`](crate::Graph::operator)): a file holds ops by name. `FileAccess`, also for a
+    /// `InvalidArgument` for `keep_plain` of a plan in bf16. [`Error::Invalid`] for an operator of the program's own ([`Graph::operator`](crate::Graph::operator)): a file holds ops by name. `FileAccess`, also for a
     /// file that is no plan: it is not replaced. `OutOfMemory`.
     pub fn save(&self, path: impl AsRef<Path>, keep_plain: bool) -> Result<()> {
         Ok(self.writer(keep_plain)?.save(path)?)
@@ -69,6 +69,13 @@ impl Plan {
 
     fn writer(&self, keep_plain: bool) -> Result<PackedWriter<'_>> {
         let (network, choices) = (&self.recipe.network, &self.recipe.choices);
+        if keep_plain && precision::rounds_constants(network) {
+            let (got, rule) =
+                ("a plan in bf16", "its weights are rounded, and plain ones are the model's own");
+            let remedy = "save it without plain weights, or save a plan in f32 with them";
+            let complaint = Complaint::new("Plan::save", "keep_plain", got, rule, remedy);
+            return Err(blocktensor::Error::InvalidArgument(complaint).into());
+        }
         let packed = packed_only(network, choices);
         let elements = |id: TensorId| match &network.tensor(id).constant {
             None => Elements::Computed,
@@ -145,8 +152,13 @@ impl Plan {
     pub fn load_with_constants(file: &PackedFile) -> Result<Plan> {
         let stored = Stored::of(file)?;
         if !stored.keeps_plain(file) {
-            let remedy = Text::from("save the plan with plain weights (") + Call::KeepPlainOfPlan;
-            let remedy = remedy + "), or plan the graph itself";
+            let remedy = match stored.rounds_constants() {
+                true => Text::from("plan the graph itself: a plan in bf16 is saved without them"),
+                false => {
+                    let remedy = Text::from("save the plan with plain weights (") + Call::KeepPlainOfPlan;
+                    remedy + "), or plan the graph itself"
+                }
+            };
             return Err(bad("packed weights without the plain ones", remedy));
         }
         let network = stored.network(file, true)?;
@@ -184,8 +196,7 @@ impl Plan {
         if !stored.keeps_plain(file) {
             return Err(Error::Engine(misfit));
         }
-        let mut network = stored.network(file, true)?;
-        precision::again(&mut network, &targets_of(stored.layouts), &stop)?;
+        let network = stored.network(file, true)?;
         let output_types = stored.output_types(&network)?;
         let options = PlanOptions { limits: stored.limits, stop, ..PlanOptions::new(stored.layouts) };
         // What was not to be measured is not now either, unless the caller asks for it.

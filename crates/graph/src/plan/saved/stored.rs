@@ -337,8 +337,17 @@ impl Stored {
         }
     }
 
+    /// Whether constants were rounded to bf16: the file does not hold the model's own.
+    pub(super) fn rounds_constants(&self) -> bool {
+        let is_rounded = |t: &StoredTensor| t.dtype == DType::BF16.name() && t.elements != Elements::Computed;
+        self.tensors.iter().any(is_rounded)
+    }
+
     /// Whether the file has the plain weights of all nodes that are packed.
     pub(super) fn keeps_plain(&self, file: &PackedFile) -> bool {
+        if self.rounds_constants() {
+            return false;
+        }
         let mut packed = (0..self.nodes.len()).filter(|&i| self.nodes[i].packed.is_some());
         packed.all(|i| file.plain(&packed_name(i)).is_ok())
     }
@@ -423,11 +432,7 @@ impl Stored {
             tensor.constant = match stored.elements {
                 Elements::Computed => None,
                 Elements::Constant => Some(file.tensor(&constant_name(i))?),
-                Elements::Packed if plain => {
-                    let plain = self.plain(TensorId(i), &stored.dims, &nodes, file)?;
-                    // A file has plain weights as f32, whatever they are packed as.
-                    Some(if dtype == DType::BF16 { plain.to_dtype(dtype)? } else { plain })
-                }
+                Elements::Packed if plain => Some(self.plain(TensorId(i), &stored.dims, &nodes, file)?),
                 Elements::Packed => Some(without_elements(&tensor)?),
             };
             if let Some(c) = &tensor.constant
