@@ -171,7 +171,7 @@ impl ArgSpec {
     }
 
     /// The same argument, whose integers count from 1.
-    pub(crate) const fn from_one(self) -> ArgSpec {
+    pub(crate) const fn counted_from_one(self) -> ArgSpec {
         ArgSpec { is_from_one: true, ..self }
     }
 

@@ -28,10 +28,10 @@ pub(crate) struct ConvParams {
 impl Params for ConvParams {
     /// The last is an argument of transposed convolutions alone.
     const SPECS: &'static [ArgSpec] = &[
-        ints("stride", &[1]).from_one(),
+        ints("stride", &[1]).counted_from_one(),
         ints("padding", &[0]),
-        ints("dilation", &[1]).from_one(),
-        int("groups", 1).from_one(),
+        ints("dilation", &[1]).counted_from_one(),
+        int("groups", 1).counted_from_one(),
         word("post_ops", ""),
         flag("allow_reference", false),
         word("algorithm", "direct"),

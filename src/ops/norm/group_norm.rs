@@ -44,7 +44,7 @@ params! {
     /// The numbers among the arguments of a group norm.
     pub(crate) struct GroupNormOptions {
         eps: f64 => float("eps", 1e-5),
-        groups: usize => required_int("groups").from_one(),
+        groups: usize => required_int("groups").counted_from_one(),
     }
 }
 

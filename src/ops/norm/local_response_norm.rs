@@ -27,7 +27,7 @@ params! {
     #[derive(Copy)]
     pub struct LocalResponseNorm {
         /// Channels of a window.
-        pub size: usize => required_int("size").from_one(),
+        pub size: usize => required_int("size").counted_from_one(),
         /// Factor of the mean square.
         pub alpha: f64 => float("alpha", 1e-4),
         /// Exponent.

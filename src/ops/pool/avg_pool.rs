@@ -17,8 +17,8 @@ params! {
     /// Parameters of average pooling with `N` spatial dimensions. By default windows lie side by side, without padding; padding
     /// counts as zeros.
     pub struct AvgPool<const N: usize> {
-        kernel: [usize; N] => required_ints("kernel").from_one(),
-        stride: Option<[usize; N]> => ints("stride", &[]).from_one(),
+        kernel: [usize; N] => required_ints("kernel").counted_from_one(),
+        stride: Option<[usize; N]> => ints("stride", &[]).counted_from_one(),
         padding: SidePadding<N> => ints("padding", &[0]),
         ceil_mode: bool => flag("ceil_mode", false),
         count_include_pad: bool => flag("count_include_pad", true),

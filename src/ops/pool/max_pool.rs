@@ -15,10 +15,10 @@ use crate::tensor::any::Operand;
 params! {
     /// Parameters of max pooling with `N` spatial dimensions. By default windows lie side by side, without padding or dilation.
     pub struct MaxPool<const N: usize> {
-        kernel: [usize; N] => required_ints("kernel").from_one(),
-        stride: Option<[usize; N]> => ints("stride", &[]).from_one(),
+        kernel: [usize; N] => required_ints("kernel").counted_from_one(),
+        stride: Option<[usize; N]> => ints("stride", &[]).counted_from_one(),
         padding: SidePadding<N> => ints("padding", &[0]),
-        dilation: [usize; N] => ints("dilation", &[1]).from_one(),
+        dilation: [usize; N] => ints("dilation", &[1]).counted_from_one(),
         ceil_mode: bool => flag("ceil_mode", false),
     }
 }

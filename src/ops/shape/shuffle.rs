@@ -22,14 +22,14 @@ use crate::tensor::strided::StridedTensor;
 params! {
     /// Parameters of `pixel_shuffle` and `pixel_unshuffle`.
     pub(crate) struct PixelShuffle {
-        factor: usize => required_int("factor").from_one(),
+        factor: usize => required_int("factor").counted_from_one(),
     }
 }
 
 params! {
     /// Parameters of `channel_shuffle`.
     pub(crate) struct ChannelShuffle {
-        groups: usize => required_int("groups").from_one(),
+        groups: usize => required_int("groups").counted_from_one(),
     }
 }
 

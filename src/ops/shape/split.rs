@@ -25,7 +25,7 @@ use crate::tensor::strided::StridedTensor;
 params! {
     /// Parameters of `chunk`.
     pub(crate) struct Chunk {
-        chunks: usize => required_int("chunks").from_one(),
+        chunks: usize => required_int("chunks").counted_from_one(),
         axis: Axis => axis("axis", 0),
     }
 }

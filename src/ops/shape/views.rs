@@ -113,7 +113,7 @@ view_ops! {
             axis: i64 => required_axis("axis"),
             start: i64 => int("start", 0),
             end: i64 => int("end", i64::MAX),
-            step: usize => int("step", 1).from_one()
+            step: usize => int("step", 1).counted_from_one()
         },
         |x| x.slice(axis, start, end, step), gradient placed;
 

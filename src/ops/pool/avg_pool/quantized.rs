@@ -18,8 +18,8 @@ use crate::tensor::any::Operand;
 params! {
     /// The parameters of [`AvgPool`], and what the integers of the operand and of the result stand for.
     struct QuantizedAvgPool<const N: usize> {
-        kernel: [usize; N] => required_ints("kernel").from_one(),
-        stride: Option<[usize; N]> => ints("stride", &[]).from_one(),
+        kernel: [usize; N] => required_ints("kernel").counted_from_one(),
+        stride: Option<[usize; N]> => ints("stride", &[]).counted_from_one(),
         padding: SidePadding<N> => ints("padding", &[0]),
         ceil_mode: bool => flag("ceil_mode", false),
         count_include_pad: bool => flag("count_include_pad", true),
