@@ -18,7 +18,22 @@ from .._native import Tensor, Var
 from . import _core as _core  # fills the table
 from ._compose import masks
 from ._export import FACTORIES, error
-from ._handles import ACTIVE, DTYPES, Absent, Handle, as_view, check_alone, described, imported, making, narrowed, overlap, refused, value_of
+from ._handles import (
+    ACTIVE,
+    DTYPES,
+    Absent,
+    Handle,
+    as_view,
+    check_alone,
+    check_gradients,
+    described,
+    imported,
+    making,
+    narrowed,
+    overlap,
+    refused,
+    value_of,
+)
 from ._recorded_ops import RECORDED, check_labels, check_numbers, written_as
 from ._replay import replayed
 from ._signatures import LISTS, PLAIN_TYPES, TRAINS, Form, as_form, form_of
@@ -286,6 +301,8 @@ def call_aten(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     if name in ("max", "min") and len(args) == 2 and isinstance(args[1], (Handle, torch.Tensor, Tensor)):
         name = f"{name}imum"
     plain = name.rstrip("_")
+    if ACTIVE.recording is None:
+        check_gradients(plain, [*args, *kwargs.values()])
     target = args[0] if args else kwargs.get("input", kwargs.get("self"))
     if isinstance(target, Handle) and name in target.OWN:
         rest = args[1:] if args else ()
