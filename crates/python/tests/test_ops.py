@@ -203,3 +203,9 @@ if os.fork() == 0:
 sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60, env=os.environ)
+
+
+def test_the_ops_are_all_that_the_module_has():
+    """`bt.ops.cast` was that of `typing`."""
+    others = {name for name in vars(ops) if not name.startswith("_")} - set(ops.__all__)
+    assert others == {"Sequence", "Tensor", "TensorLike"}
