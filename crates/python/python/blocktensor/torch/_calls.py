@@ -34,6 +34,7 @@ from ._handles import (
     refused,
     value_of,
 )
+from ._quantized import QUANTIZED
 from ._recorded_ops import RECORDED, check_labels, check_numbers, written_as
 from ._replay import replayed
 from ._signatures import LISTS, PLAIN_TYPES, TRAINS, Form, as_form, form_of
@@ -216,6 +217,10 @@ def _called(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         packet: Any = getattr(function, "overloadpacket", function)
         space, _, name = str(packet._qualified_op_name).partition("::")
         name = name if space == "aten" else f"{space}::{name}"
+        if space == QUANTIZED:
+            reason = "it is a call of a quantised model, which runs as a plan, and not call by call"
+            remedy = "pass the model to `to_blocked` or `plan`" if ACTIVE.recording is None else "train the model before it is quantised, and pass what `convert_pt2e` makes of it to `to_blocked`"
+            raise refused(name, _target(args, kwargs), reason, remedy)
     try:
         # A method that calls `super()` is a thin one around aten's op.
         if isinstance(function, FunctionType) and "__class__" not in function.__code__.co_freevars:
