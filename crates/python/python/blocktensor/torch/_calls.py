@@ -219,7 +219,9 @@ def _called(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         name = name if space == "aten" else f"{space}::{name}"
         if space == QUANTIZED:
             reason = "it is a call of a quantised model, which runs as a plan, and not call by call"
-            remedy = "pass the model to `to_blocked` or `plan`" if ACTIVE.recording is None else "train the model before it is quantised, and pass what `convert_pt2e` makes of it to `to_blocked`"
+            remedy = "pass the model to `to_blocked` or `plan`"
+            if ACTIVE.recording is not None:
+                remedy = "train the model before it is quantised, and pass what `convert_pt2e` makes of it to `to_blocked`"
             raise refused(name, _target(args, kwargs), reason, remedy)
     try:
         # A method that calls `super()` is a thin one around aten's op.
