@@ -281,7 +281,8 @@ def test_a_tensor_whose_gradient_would_be_lost_is_refused(name):
 def test_parameters_are_constants_of_eager_calls():
     """Those of modules, and weights that a swapped model computes of them."""
     x = torch.randn(1, 4, 6, 6)
-    model = nn.Sequential(torch.nn.utils.parametrizations.weight_norm(nn.Conv2d(4, 4, 3)), nn.PReLU(), nn.Flatten(), nn.Linear(64, 2)).eval()
+    conv = torch.nn.utils.parametrizations.weight_norm(nn.Conv2d(4, 4, 3))
+    model = nn.Sequential(conv, nn.PReLU(), nn.Flatten(), nn.Linear(64, 2)).eval()
     made = btt.swap(model)(btt.EagerTensor(x))
     torch.testing.assert_close(made.torch(), model(x).detach(), atol=1e-5, rtol=1e-4)
     torch.testing.assert_close(model[3](btt.EagerTensor(torch.ones(1, 64))).torch(), model[3](torch.ones(1, 64)).detach())

@@ -211,7 +211,10 @@ def _is_rounding(x: Any, y: Any, moved: list[Any]) -> bool:
 
 
 def _made(
-    exported: torch.export.ExportedProgram, constants: dict[fx.Node, Any], arguments: tuple[Any, ...], change: Callable[[Any], Any] = lambda x: x
+    exported: torch.export.ExportedProgram,
+    constants: dict[fx.Node, Any],
+    arguments: tuple[Any, ...],
+    change: Callable[[Any], Any] = lambda x: x,
 ) -> Any:
     """What the graph returns, for inputs and weights that were changed so."""
     inputs = iter(pytree.tree_map(lambda x: x.detach().clone(), pytree.tree_leaves(arguments)))

@@ -25,7 +25,8 @@ DTYPES = {
     "s32": torch.int32,
 }
 
-#: `module`: the module of a swapped model that ran last on this thread, for errors. `inside`: how many forwards of swapped models run on it.
+#: `module`: the module of a swapped model that ran last on this thread, for errors. `inside`: the number of forwards of swapped models
+#: that run on it.
 LAST = threading.local()
 
 
