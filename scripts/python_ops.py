@@ -252,7 +252,7 @@ def function(schema: dict, comment: str) -> str:
     lines += doc + [f'{indent}"""']
     names = ", ".join(identifier(a["name"]) for a in schema["args"])
     function = "_call_list" if result.startswith("list") else "_call"
-    before, after = (f'cast("{result}", ', ")") if result.startswith("tuple") else ("", "")
+    before, after = (f'_cast("{result}", ', ")") if result.startswith("tuple") else ("", "")
     call = f'{indent}return {before}{function}("{name}", threads, {names}){after}'
     if len(call) > WIDTH:
         inner = wrapped(f'"{name}", threads, {names},', indent * 2)
@@ -267,7 +267,7 @@ dispatch key; an op without a kernel for it raises `UnsupportedOp`, whose text s
 """
 
 from collections.abc import Sequence
-from typing import cast
+from typing import cast as _cast
 
 from ._native import Tensor
 from ._native import call as _call

@@ -49,7 +49,7 @@ fn check_step<'a>(
     kept: impl IntoIterator<Item = &'a Tensor>,
 ) -> Result<()> {
     check_sizes(weights, "gradient", gradient, "pass the gradient of these weights")?;
-    let remedy = "use another number, or another optimiser, for other weights";
+    let remedy = "load the state of these weights, or make another optimiser for other weights";
     kept.into_iter().try_for_each(|kept| check_sizes(weights, "state", kept, remedy))
 }
 

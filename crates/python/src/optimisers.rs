@@ -95,12 +95,14 @@ impl Optimiser for AdamW {
     }
 }
 
-/// The tensors of a mapping by name, in its order. With `may_lack` some may be `None`, and are left out.
+/// The tensors of a mapping by name, in its order. With `may_lack` some may be `None`, and are left out. `entry` checks a
+/// name, and says what errors about its tensor call it.
 fn tensors(
     op: &'static str,
     argument: &str,
     x: &Bound<'_, PyAny>,
     may_lack: bool,
+    entry: impl Fn(&str) -> Outcome<String>,
 ) -> Outcome<Vec<(String, Tensor)>> {
     let Ok(mapping) = x.cast::<PyMapping>() else {
         let rule = "it is a mapping from names to tensors".to_string();
@@ -114,7 +116,9 @@ fn tensors(
             invalid(op, argument, shown(&name), rule, "pass a dict whose keys are `str`")
         })?;
         if !(may_lack && x.is_none()) {
-            all.push((name.of(op, argument)?, exchange::import(&x, op, argument)?));
+            let name = name.of(op, argument)?;
+            let t = exchange::import(&x, op, &entry(&name)?)?;
+            all.push((name, t));
         }
     }
     Ok(all)
@@ -166,7 +170,8 @@ fn step<'py, T: Optimiser>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let op = "step";
     let (weights, gradients) = held(py, op, || {
-        Ok((tensors(op, "weights", weights, true)?, tensors(op, "gradients", gradients, true)?))
+        let of = |argument: &str, x| tensors(op, argument, x, true, |_| Ok(argument.to_string()));
+        Ok((of("weights", weights)?, of("gradients", gradients)?))
     })?;
     let next = released(py, op, || {
         let gradients: BTreeMap<String, Tensor> = gradients.into_iter().collect();
@@ -228,16 +233,20 @@ fn load_state_dict<T: Optimiser>(
     let op = "load_state_dict";
     held(py, op, || {
         let mut by_name: BTreeMap<String, BTreeMap<String, Tensor>> = BTreeMap::new();
-        for (name, t) in tensors(op, "state", state, false)? {
-            let Some((of, ending)) = name.rsplit_once('.') else {
-                let (got, rule) = (format!("`{}`", name.escape_debug()), "names are `weights.part`");
-                return Err(invalid(op, "state", got, rule.to_string(), "pass what `state_dict()` gave"));
+        // Before its tensor: of another library's optimiser neither fits.
+        let entry = |name: &str| -> Outcome<String> {
+            let rule = match name.rsplit_once('.') {
+                None => "names are `weights.part`".to_string(),
+                Some((_, ending)) if !T::PARTS.contains(&ending) => {
+                    format!("what it keeps of weights is called {}", T::PARTS.join(", "))
+                }
+                Some(_) => return Ok(format!("state[\"{}\"]", name.escape_debug())),
             };
-            if !T::PARTS.contains(&ending) {
-                let rule = format!("what it keeps of weights is called {}", T::PARTS.join(", "));
-                let remedy = "pass what `state_dict()` of the same optimiser gave";
-                return Err(invalid(op, "state", format!("`{}`", name.escape_debug()), rule, remedy));
-            }
+            let remedy = "pass what `state_dict()` of the same optimiser gave";
+            Err(invalid(op, "state", format!("`{}`", name.escape_debug()), rule, remedy))
+        };
+        for (name, t) in tensors(op, "state", state, false, entry)? {
+            let Some((of, ending)) = name.rsplit_once('.') else { continue };
             // Its arrays may change later.
             let t = match t {
                 Tensor::Strided(t) => t.copy(MemoryFormat::Preserve)?.into(),

@@ -203,3 +203,23 @@ if os.fork() == 0:
 sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60, env=os.environ)
+
+
+def test_the_ops_are_all_that_the_module_has():
+    """`bt.ops.cast` was that of `typing`."""
+    others = {name for name in vars(ops) if not name.startswith("_")} - set(ops.__all__)
+    assert others == {"Sequence", "Tensor", "TensorLike"}
+
+
+def test_an_index_and_a_table_are_no_parameters_of_channels():
+    """"One value for each channel" was said of them."""
+    x, bytes_ = bt.from_dlpack(np.ones((2, 3), np.float32)), bt.from_dlpack(np.ones((2, 3), np.uint8))
+    index, table = np.zeros((1, 2), np.int32), np.zeros((16, 16), np.uint8)
+    for call, rule in (
+        (lambda index, table: ops.index_select(x, index, axis=1), "indices of one axis have one dimension"),
+        (lambda index, table: ops.lookup(bytes_, table), "the table has one dimension"),
+    ):
+        with pytest.raises(bt.RankMismatch, match=rule) as e:
+            call(bt.from_dlpack(index), bt.from_dlpack(table))
+        assert e.value.remedy == "flatten it"
+        call(bt.from_dlpack(index.reshape(-1)), bt.from_dlpack(table.reshape(-1)))

@@ -107,8 +107,10 @@ def test_a_state_is_for_the_sizes_of_its_weights(make):
     optimiser = make()
     optimiser.step({"a": reals(1)}, {"a": reals(1)})
     before = {name: t.numpy().tolist() for name, t in optimiser.state_dict().items()}
-    with pytest.raises(bt.ShapeMismatch, match=r"argument `state`: got \[1\] f32.*the weights are \[3\] f32"):
+    with pytest.raises(bt.ShapeMismatch, match=r"argument `state`: got \[1\] f32.*the weights are \[3\] f32") as e:
         optimiser.step({"a": reals(3)}, {"a": reals(3)})
+    # No number is meant.
+    assert e.value.remedy == "load the state of these weights, or make another optimiser for other weights"
     assert {name: t.numpy().tolist() for name, t in optimiser.state_dict().items()} == before
 
 
@@ -175,6 +177,14 @@ def test_a_state_of_another_optimiser_is_refused():
             optimiser.load_state_dict(state)
 
 
+def test_a_state_of_an_optimiser_of_pytorch_is_told_by_its_entry():
+    """Its first tensor was asked for: "got dict, but it is a tensor", of `state`, which is a dict."""
+    for optimiser in (bt.grad.SGD(0.1, momentum=0.9), bt.grad.AdamW()):
+        with pytest.raises(bt.InvalidArgument, match="argument `state`: got `state`, but names are `weights.part`") as e:
+            optimiser.load_state_dict({"state": {}, "param_groups": [{"lr": 0.1}]})
+        assert e.value.remedy == "pass what `state_dict()` of the same optimiser gave"
+
+
 @pytest.mark.parametrize("make", [lambda: bt.grad.SGD(0.1, momentum=0.9), lambda: bt.grad.AdamW(0.1)])
 def test_a_state_under_other_names_is_not_lost(make):
     first, second, w = make(), make(), {"a": reals(2), "b": reals(3)}
@@ -185,7 +195,7 @@ def test_a_state_under_other_names_is_not_lost(make):
         second.step(w, w)
     second.load_state_dict(state)
     second.step(w, w)
-    with pytest.raises(bt.InvalidArgument, match="argument `state`"):
+    with pytest.raises(bt.InvalidArgument, match=r'argument `state\["a\.\w+"\]`: got NoneType'):
         make().load_state_dict(dict.fromkeys(state))
     # Weights that had no gradient before have no state; those of another step may come later.
     third = make()

@@ -76,3 +76,25 @@ def test_a_norm_of_a_batchs_statistics_is_refused():
         x = X.repeat(2, 1, 1, 1) * 3
         exported = torch.export.export(model, (x,)).run_decompositions().module()
         torch.testing.assert_close(btt.to_blocked(exported, x, layouts="nchw")(x), model(x), rtol=1e-4, atol=1e-4)
+
+
+def test_a_native_batch_norm_has_no_statistics_of_its_own():
+    """Its second and third results had the sizes of the statistics; PyTorch's are empty."""
+    x, weight, mean, var = torch.randn(2, 4, 3, 3), torch.randn(4), torch.randn(4), torch.rand(4) + 0.5
+    wanted, *empty = torch.native_batch_norm(x, weight, None, mean, var, False, 0.1, 1e-5)
+    made, *rest = torch.native_batch_norm(btt.EagerTensor(x), weight, None, mean, var, False, 0.1, 1e-5)
+    torch.testing.assert_close(made.torch(), wanted)
+    assert [len(one) for one in empty] == [0, 0]
+    for one in rest:
+        with pytest.raises(bt.UnsupportedOp, match="no op of blocktensor computes this result"):
+            one + 1
+
+
+class NativeNorm(torch.nn.BatchNorm2d):
+    def forward(self, x):
+        return torch.native_batch_norm(x, self.weight, self.bias, self.running_mean, self.running_var, self.training, 0.1, 1e-5)[0]
+
+
+def test_a_native_batch_norm_has_a_plan():
+    model, x = NativeNorm(4).eval(), torch.randn(2, 4, 3, 3)
+    torch.testing.assert_close(btt.to_blocked(model, x)(x), model(x).detach())

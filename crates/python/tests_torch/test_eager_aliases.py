@@ -125,7 +125,9 @@ def test_memory_of_other_tensors_is_not_left_behind_by_a_write():
     for made in (x, array, rows[1], weight):
         for write in writes:
             with pytest.raises(bt.UnsupportedOp, match=r"memory of a (torch\.|numpy\.|torch\.nn\.parameter\.)(Tensor|ndarray|Parameter), which would not change") as e:
-                write(btt.EagerTensor(made))
+                with torch.no_grad():
+                    eager = btt.EagerTensor(made)
+                write(eager)
             assert e.value.remedy.endswith("or write into `x.clone()`")
     for write in writes:
         with pytest.raises(bt.UnsupportedOp, match="memory of a torch.Tensor, which would not change"):
@@ -234,3 +236,57 @@ def test_data_of_what_is_gone_is_written_and_data_that_is_set_is_another_tensors
         value = torch.ones(2)
         z.data = value
         z.mul_(2)
+
+
+def _computed():
+    return torch.ones(3, requires_grad=True) * 2
+
+
+LOST = {
+    "EagerTensor": lambda e: btt.EagerTensor(_computed()),
+    "EagerTensor of a parameter": lambda e: btt.EagerTensor(nn.Parameter(torch.ones(3))),
+    "data": lambda e: setattr(e, "data", _computed()),
+    "+": lambda e: e + _computed(),
+    "reflected": lambda e: _computed() + e,
+    "torch.mul": lambda e: torch.mul(e, _computed()),
+    "a number": lambda e: e * _computed()[0],
+    "function": lambda e: torch.clamp(e, max=_computed()),
+    "list": lambda e: torch.cat([e, _computed()]),
+    "linear": lambda e: torch.nn.functional.linear(e[None], _computed()[None]),
+    "in place": lambda e: e.clone().add_(_computed()),
+    "swapped": lambda e: btt.swap(Adds().eval())(e, _computed()),
+}
+
+
+class Adds(nn.Module):
+    def forward(self, x, y):
+        return x + y
+
+
+@pytest.mark.parametrize("name", LOST)
+def test_a_tensor_whose_gradient_would_be_lost_is_refused(name):
+    """Its gradient lacked what came back through the eager tensor."""
+    eager = btt.EagerTensor(torch.zeros(3))
+    with pytest.raises(bt.InvalidArgument, match="requires a gradient, but eager tensors are for inference, and would drop it") as e:
+        LOST[name](eager)
+    assert e.value.remedy == "pass `x.detach()`, or call it under `torch.no_grad()`" and e.value.op in str(e.value)
+    # A mask has no gradient in PyTorch.
+    assert (eager != _computed()).tolist() == [1, 1, 1] and (_computed() > eager).tolist() == [1, 1, 1]
+    # The remedy.
+    with torch.no_grad():
+        LOST[name](eager)
+    assert btt.EagerTensor(_computed().detach()).tolist() == [2, 2, 2]
+
+
+def test_parameters_are_constants_of_eager_calls():
+    """Those of modules, and weights that a swapped model computes of them."""
+    x = torch.randn(1, 4, 6, 6)
+    conv = torch.nn.utils.parametrizations.weight_norm(nn.Conv2d(4, 4, 3))
+    model = nn.Sequential(conv, nn.PReLU(), nn.Flatten(), nn.Linear(64, 2)).eval()
+    made = btt.swap(model)(btt.EagerTensor(x))
+    torch.testing.assert_close(made.torch(), model(x).detach(), atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(model[3](btt.EagerTensor(torch.ones(1, 64))).torch(), model[3](torch.ones(1, 64)).detach())
+    scale = nn.Parameter(torch.full((3,), 2.0))
+    assert (scale * btt.EagerTensor(torch.ones(3))).tolist() == [2, 2, 2]
+    # Of PyTorch's tensors alone PyTorch computes, with the gradient.
+    assert btt.swap(Adds().eval())(_computed(), _computed()).requires_grad

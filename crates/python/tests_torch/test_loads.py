@@ -187,3 +187,17 @@ def test_arguments_of_state_dict_in_order():
     assert fast.state_dict(destination, "a.") is destination and list(destination) == ["a.weight", "a.bias"]
     assert isinstance(fast.state_dict(keep_vars=True)["weight"], nn.Parameter)
     assert not isinstance(fast.state_dict()["weight"], nn.Parameter)
+
+
+def test_arrays_are_no_weights():
+    """They were to be left out, which is no way to load them."""
+    model, x = nn.Linear(3, 2).eval(), torch.randn(1, 3)
+    fast, arrays = btt.to_blocked(model, x), {name: t.detach().numpy() * 2 for name, t in model.state_dict().items()}
+    with pytest.raises(bt.InvalidArgument, match="got ndarray for `weight`, but a packed module has tensors alone") as e:
+        fast.load_state_dict(arrays)
+    assert e.value.remedy == "pass `torch.from_numpy(x)`"
+    wanted = model(x).detach() * 2
+    fast.load_state_dict({name: torch.from_numpy(t) for name, t in arrays.items()})
+    torch.testing.assert_close(fast(x), wanted)
+    with pytest.raises(bt.InvalidArgument, match="got int for `weight`.*; pass the state dict of the same model"):
+        fast.load_state_dict({**fast.state_dict(), "weight": 1})

@@ -488,3 +488,47 @@ def test_calls_that_count_elements_in_memory_are_refused_where_it_has_no_rows(na
 def test_calls_that_count_elements_in_memory_read_rows(name):
     for function in (lambda x: COUNTED[name](x * 2), lambda x: COUNTED[name](x.mT.contiguous() + torch.special.i0(x.mT.contiguous()))):
         equal(converted(function, partial=True)(X), function(X))
+
+
+PAST = {
+    "input": (lambda m, x: m.conv(x) if x.data.mul_(2) is not None else x, "mul_"),
+    "weight": (lambda m, x: m.conv(x) if m.conv.weight.data.mul_(0.5) is not None else x, "mul_"),
+    "part": (lambda m, x: _written_part(m.conv(x)), "setitem"),
+    "read": (lambda m, x: m.conv(x).data * 2, None),
+}
+
+
+def _written_part(y):
+    y.data[:, 0] = 1
+    return y
+
+
+class Past(nn.Module):
+    def __init__(self, call):
+        super().__init__()
+        self.conv, self.call = nn.Conv2d(4, 4, 1), call
+
+    def forward(self, x):
+        return self.call(self, x)
+
+
+@pytest.mark.parametrize("way", ["to_blocked", "partial", "compile"])
+@pytest.mark.parametrize("name", PAST)
+def test_data_of_a_tensor_is_refused_by_name(name, way):
+    """PyTorch's text was that of a fault of its own, and the remedy was `swap`."""
+    call, write = PAST[name]
+    model, x = Past(call).eval(), torch.randn(1, 4, 5, 5)
+    before, weight = x.clone(), model.conv.weight.detach().clone()
+    reason = f"writes through `.data` of a tensor (`{write}`" if write is not None else "reads `.data` of a tensor"
+    with pytest.raises(bt.UnsupportedOp) as e, torch.no_grad():
+        if way == "compile":
+            torch.compile(model, backend="blocktensor")(x)
+        else:
+            btt.to_blocked(model, x, partial=way == "partial")
+    torch._dynamo.reset()
+    assert reason.replace("setitem", "__setitem__" if way != "compile" else "setitem") in str(e.value)
+    assert ("y = x * 2" if write is not None else "x.detach()") in e.value.remedy and "file an issue" not in str(e.value)
+    assert torch.equal(x, before) and torch.equal(model.conv.weight, weight)
+    # The remedy.
+    model.call = (lambda m, x: m.conv(x * 2) * 0.5) if write is not None else lambda m, x: m.conv(x).detach() * 2
+    torch.testing.assert_close(btt.to_blocked(model, x)(x), model(x).detach(), rtol=1e-4, atol=1e-5)

@@ -363,3 +363,14 @@ def test_models_that_torchao_quantises_run_on_integers(kind):
         floats = net(x)
         error = (model(x) - floats).norm()
         assert (fast(x) - floats).norm() <= 1.05 * error and (fast(x) - model(x)).norm() <= 0.3 * error
+
+
+def test_a_quantised_model_runs_as_a_plan_alone():
+    """Call by call it had "no op of blocktensor", which told nothing of `to_blocked`."""
+    reason = "op `quantized_decomposed::quantize_per_tensor` of PyTorch on .*: it is a call of a quantised model, which runs as a plan"
+    with pytest.raises(bt.UnsupportedOp, match=reason) as e:
+        btt.swap(Net())(btt.EagerTensor(X))
+    assert e.value.remedy == "pass the model to `to_blocked` or `plan`"
+    assert btt.to_blocked(Net(), X)(X).shape == (2, 5)
+    with pytest.raises(bt.UnsupportedOp, match=f"{reason}.*; train the model before it is quantised"):
+        btt.train(Net())(X)

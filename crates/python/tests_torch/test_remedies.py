@@ -210,3 +210,29 @@ def test_numbers_of_threads():
         for call in calls:
             with torch.no_grad(), pytest.raises(bt.InvalidArgument, match=rf"argument `threads`: got {number}, but a call here has 1 to"):
                 call()
+
+
+def test_a_list_that_a_line_of_one_clause_announces_is_quoted():
+    text = "Error(s) in loading state_dict for Net:\n\tsize mismatch for a.\n" + "\tsize mismatch for b.\n" * 50
+    assert _told.first_line(text) == "Error(s) in loading state_dict for Net: size mismatch for a."
+
+
+@pytest.mark.parametrize("layer", [nn.Conv2d(4, 4, 1), nn.Linear(6, 2)])
+def test_weights_that_are_not_on_the_cpu_are_named(layer):
+    """The example was blamed."""
+    model = layer.eval().to("meta")
+    for call in (btt.to_blocked, btt.plan):
+        with pytest.raises(bt.InvalidArgument, match="argument `model`: `weight` is on meta, but plans are for weights on the CPU") as e:
+            call(model, X)
+    (code,) = re.findall(r"`([^`]+)`", e.value.remedy)
+    eval(code, {"model": model}).load_state_dict({name: torch.ones(x.shape) for name, x in model.state_dict().items()})
+    torch.testing.assert_close(btt.to_blocked(model, X)(X), model(X).detach())
+
+
+def test_a_step_of_0_is_no_step():
+    """`torch.flip` is for negative ones."""
+    x = btt.EagerTensor(X)
+    for step, remedy in ((0, "pass a step from 1 on"), (-1, "call `torch.flip`")):
+        with pytest.raises(bt.InvalidArgument, match="steps are positive") as e:
+            x[::step]
+        assert e.value.remedy == remedy

@@ -71,6 +71,29 @@ def test_a_trace_that_differs_from_a_run_is_refused(name, partial):
         btt.to_blocked(One(TELLING[name]), X, layouts="nchw", partial=partial)
 
 
+class Cancels(nn.Module):
+    """Its result is the rounding of a mean that is 0, and what a trace adds to it."""
+
+    def __init__(self, added):
+        super().__init__()
+        self.attention, self.norm, self.added = nn.MultiheadAttention(8, 4, batch_first=True), nn.InstanceNorm1d(6), added
+
+    def forward(self, x):
+        y = self.norm(self.attention(x, x, x)[0]).mean(-1)
+        return y + self.added if torch.compiler.is_exporting() else y
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_result_that_is_rounding_alone_is_that_of_a_run(seed):
+    """A graph calls the parts of what a run calls as one: they round in another way, by the size of the operands."""
+    torch.manual_seed(seed)
+    x = torch.randn(2, 6, 8)
+    model = Cancels(0.0).eval()
+    torch.testing.assert_close(btt.to_blocked(model, x)(x), model(x).detach(), rtol=0, atol=1e-5)
+    with pytest.raises(bt.UnsupportedOp, match="give other results than a run of the model"):
+        btt.to_blocked(Cancels(1e-4).eval(), x)
+
+
 def test_a_call_that_failed_is_no_call_of_the_model():
     def view_if_possible(y):
         try:

@@ -277,3 +277,17 @@ def test_a_forward_that_raises_leaves_attributes_and_narrow_tensors():
     with pytest.raises(ZeroDivisionError):
         net.check(X)
     assert model.square.tolist() == [[2, 2], [2, 2]]
+
+
+@pytest.mark.parametrize("prefix", ["", "0."])
+def test_each_entry_that_cannot_be_loaded_is_named(prefix):
+    """Of two or more no text was left."""
+    net = btt.train(model(), bt.grad.SGD(0.1))
+    outer = nn.Sequential(net) if prefix else net
+    state = {name: x if name.endswith("bias") else torch.zeros(1, 1) for name, x in outer.state_dict().items()}
+    with pytest.raises(RuntimeError) as e:
+        outer.load_state_dict(state)
+    first, *lines = str(e.value).splitlines()
+    wrong = [name for name in state if name.endswith("weight")]
+    assert len(wrong) == 5 and [line.split(":")[0].strip() for line in lines] == [f"size mismatch for {name}" for name in wrong]
+    assert all("Error(s)" not in line for line in lines) and first.startswith("Error(s) in loading state_dict for")

@@ -25,6 +25,7 @@ params! {
 
 const INDICES: &[DType] = &[DType::S32];
 const INDICES_RULE: &str = "indices are s32";
+const ONE_AXIS: Ranks = Ranks::between(0, 1, "indices of one axis have one dimension", "flatten it");
 const RANK_OF_X: Ranks = Ranks::SameAs { arg: "x", remedy: "pass indices of the rank of x" };
 
 const GATHER_ARGS: &[ArgSpec] = &with_params::<3>(
@@ -34,7 +35,7 @@ const GATHER_ARGS: &[ArgSpec] = &with_params::<3>(
 static GATHER: Op = Op::new(&Schema::new("gather", GATHER_ARGS).dst_like_x().moving(Movement::Elements))
     .with(&Kernel::rust(&run_gather).with_dtypes(EACH_DTYPE).on_strided_with(&gather_gradient));
 const INDEX_SELECT_ARGS: &[ArgSpec] = &with_params::<3>(
-    &[data("x").any_dtype(), param("index").with_fixed_dtypes(INDICES, INDICES_RULE)],
+    &[data("x").any_dtype(), param("index").with_fixed_dtypes(INDICES, INDICES_RULE).with_ranks(ONE_AXIS)],
     Gather::SPECS,
 );
 static INDEX_SELECT: Op = Op::new(

@@ -5,7 +5,7 @@ use crate::elementwise::Function;
 use crate::error::{Result, fail};
 use crate::math::Arithmetic;
 use crate::op::lookup::DTypeTuple;
-use crate::op::schema::{data, output_like, param};
+use crate::op::schema::{Ranks, data, output_like, param};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::pointwise::map_one;
 use crate::simd;
@@ -15,10 +15,11 @@ use crate::tensor::strided::StridedTensor;
 /// As many as a byte has.
 const VALUES: usize = 256;
 
+const TABLE: Ranks = Ranks::between(0, 1, "the table has one dimension", "flatten it");
 const BYTES: &[DType] = &[DType::U8, DType::S8];
 const ARGS: &[ArgSpec] = &[
     data("x").with_dtypes(BYTES),
-    param("values").with_fixed_dtypes(BYTES, "the values are integers of 8 bits"),
+    param("values").with_fixed_dtypes(BYTES, "the values are integers of 8 bits").with_ranks(TABLE),
 ];
 
 pub(crate) static LOOKUP: Op = Op::new(

@@ -5,7 +5,7 @@ dispatch key; an op without a kernel for it raises `UnsupportedOp`, whose text s
 """
 
 from collections.abc import Sequence
-from typing import cast
+from typing import cast as _cast
 
 from ._native import Tensor
 from ._native import call as _call
@@ -735,7 +735,7 @@ def batch_norm_train(
     >>> [y.shape for y in bt.ops.batch_norm_train(x, v, v, v, v)]
     [(1, 16, 4, 4), (16,), (16,)]
     """
-    return cast("tuple[Tensor, Tensor, Tensor]", _call(
+    return _cast("tuple[Tensor, Tensor, Tensor]", _call(
         "batch_norm_train", threads, x, running_mean, running_var, weight, bias, momentum, eps,
     ))
 
@@ -3822,7 +3822,7 @@ def sort(
     >>> [y.shape for y in bt.ops.sort(x, axis=1)]
     [(1, 16, 4, 4), (1, 16, 4, 4)]
     """
-    return cast("tuple[Tensor, Tensor]", _call("sort", threads, x, axis, descending))
+    return _cast("tuple[Tensor, Tensor]", _call("sort", threads, x, axis, descending))
 
 
 def split(
@@ -4143,7 +4143,7 @@ def topk(
     >>> [y.shape for y in bt.ops.topk(x, k=2, axis=1)]
     [(1, 2, 4, 4), (1, 2, 4, 4)]
     """
-    return cast("tuple[Tensor, Tensor]", _call("topk", threads, x, k, axis, largest))
+    return _cast("tuple[Tensor, Tensor]", _call("topk", threads, x, k, axis, largest))
 
 
 def transpose(

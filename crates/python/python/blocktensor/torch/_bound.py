@@ -17,7 +17,7 @@ from .._errors import Error, UnsupportedOp
 from ._export import Program, program_of
 from ._inputs import problem
 from ._told import error, told
-from ._tracing import check_transforms
+from ._tracing import PAST, check_transforms, told_data
 
 #: The steps of a name that dynamo gives to what it reads: `L['self']._modules['conv']._parameters['weight']`.
 _STEP = re.compile(r"\['([^']*)'\]|\[(\d+)\]|\.(\w+)")
@@ -170,11 +170,21 @@ def bind(
     except Error:
         raise
     except Exception as e:
+        past = _of_data(graph) if PAST in str(e) else None
+        if past is not None:
+            raise error(UnsupportedOp, f"{place} {past[0]}", past[1], op="torch.compile") from e
         remedy = "the model itself runs: leave the call outside of what is compiled (`torch.compiler.disable`)"
         raise error(UnsupportedOp, f"`torch.export` cannot follow {place}: {told(e)}", remedy, op="torch.compile") from e
     program.partial = 'options={"partial": True}'
     as_rows(program)
     return program
+
+
+def _of_data(graph: fx.GraphModule) -> tuple[str, str] | None:
+    """Why `.data` has no plan, and the remedy; `None` where the graph has none."""
+    reads = [node for node in graph.graph.nodes if getattr(node.target, "__name__", "") == "_get_data_attr"]
+    calls = [str(getattr(user.target, "__name__", user.target)) for node in reads for user in node.users]
+    return told_data(next((name for name in calls if name.endswith("_") or name == "setitem"), "")) if reads else None
 
 
 def as_rows(program: Program) -> None:

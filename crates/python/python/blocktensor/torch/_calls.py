@@ -18,7 +18,23 @@ from .._native import Tensor, Var
 from . import _core as _core  # fills the table
 from ._compose import masks
 from ._export import FACTORIES, error
-from ._handles import ACTIVE, DTYPES, Absent, Handle, as_view, check_alone, described, imported, making, narrowed, overlap, refused, value_of
+from ._handles import (
+    ACTIVE,
+    DTYPES,
+    Absent,
+    Handle,
+    as_view,
+    check_alone,
+    check_gradients,
+    described,
+    imported,
+    making,
+    narrowed,
+    overlap,
+    refused,
+    value_of,
+)
+from ._quantized import QUANTIZED
 from ._recorded_ops import RECORDED, check_labels, check_numbers, written_as
 from ._replay import replayed
 from ._signatures import LISTS, PLAIN_TYPES, TRAINS, Form, as_form, form_of
@@ -201,6 +217,12 @@ def _called(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         packet: Any = getattr(function, "overloadpacket", function)
         space, _, name = str(packet._qualified_op_name).partition("::")
         name = name if space == "aten" else f"{space}::{name}"
+        if space == QUANTIZED:
+            reason = "it is a call of a quantised model, which runs as a plan, and not call by call"
+            remedy = "pass the model to `to_blocked` or `plan`"
+            if ACTIVE.recording is not None:
+                remedy = "train the model before it is quantised, and pass what `convert_pt2e` makes of it to `to_blocked`"
+            raise refused(name, _target(args, kwargs), reason, remedy)
     try:
         # A method that calls `super()` is a thin one around aten's op.
         if isinstance(function, FunctionType) and "__class__" not in function.__code__.co_freevars:
@@ -286,6 +308,8 @@ def call_aten(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     if name in ("max", "min") and len(args) == 2 and isinstance(args[1], (Handle, torch.Tensor, Tensor)):
         name = f"{name}imum"
     plain = name.rstrip("_")
+    if ACTIVE.recording is None:
+        check_gradients(plain, [*args, *kwargs.values()])
     target = args[0] if args else kwargs.get("input", kwargs.get("self"))
     if isinstance(target, Handle) and name in target.OWN:
         rest = args[1:] if args else ()

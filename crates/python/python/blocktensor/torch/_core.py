@@ -51,6 +51,16 @@ def own_statistics(b: Builder, x: Value, weight: Value | None, bias: Value | Non
     return [b.op("instance_norm", x=x, weight=weight, bias=bias, eps=rest[2]), None, None]
 
 
+@aten("native_batch_norm")
+def native_batch_norm(
+    b: Builder, x: Value, weight: Value | None, bias: Value | None, mean: Value | None, var: Value | None, training: bool, *rest: Any
+) -> _Results:
+    """Of kept statistics: PyTorch's other results are empty then."""
+    if training or mean is None or var is None:
+        raise Unsupported(OF_THE_BATCH)
+    return [TABLE["batch_norm"](b, x, weight, bias, mean, var, training, *rest, False), None, None]
+
+
 @aten("_softmax", "_log_softmax")
 def core_softmax(b: Builder, x: Value, dim: int, half_to_float: bool) -> Value:
     return b.op(b.name.removeprefix("_"), x=x, axis=dim)

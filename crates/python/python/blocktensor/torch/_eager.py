@@ -16,6 +16,7 @@ from ._answers import CONVERSIONS, FLOATS, Answers
 from ._calls import call
 from ._export import error
 from ._handles import (
+    COMPARISONS,
     DTYPES,
     LAST,
     Absent,
@@ -24,7 +25,9 @@ from ._handles import (
     as_view,
     check_alone,
     check_autocast,
+    check_gradient,
     described,
+    gradient_error,
     imported,
     owner_of,
     refused,
@@ -317,7 +320,8 @@ class EagerTensor(Answers):
             elif not kwargs and type(args[1]) is EagerTensor and args[0].held.dtype == args[1].held.dtype != "u8":
                 return EagerTensor(_call(plain[0], None, args[0].held, args[1].held))
         elif plain is not None and len(args) == 2 and plain[0] in _SCALARS and isinstance(args[0], torch.Tensor) and not kwargs:
-            return _two(plain[0], EagerTensor(args[0]), args[1])
+            check_gradient(plain[0], args[0])
+            return _two(plain[0], EagerTensor(shared(args[0])), args[1])
         elif func in _IN_PLACE and len(args) == 1 and not kwargs:
             return args[0]._replaced(_IN_PLACE[func])
         return _run(func, args, kwargs or {})
@@ -350,7 +354,11 @@ def _held(data: Any) -> Tensor:
         return data
     if isinstance(data, EagerTensor):
         return data.held
-    return shared(data) if isinstance(data, torch.Tensor) else _native.from_dlpack(data)
+    if not isinstance(data, torch.Tensor):
+        return _native.from_dlpack(data)
+    if data.requires_grad and torch.is_grad_enabled():
+        raise gradient_error("EagerTensor", data)
+    return shared(data)
 
 
 def _run(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -395,7 +403,6 @@ def _with_module(e: Error, x: EagerTensor) -> Error:
 
 #: Ops of two tensors that have a form for a tensor and a number.
 _SCALARS = {op: f"{op}_scalar" for op in ("add", "sub", "mul", "div", "pow", "eq", "ne", "lt", "le", "gt", "ge")}
-_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
 
 def _two(name: str, x: EagerTensor, other: Any) -> Any:
@@ -405,9 +412,10 @@ def _two(name: str, x: EagerTensor, other: Any) -> Any:
         right = other.held if isinstance(other, Handle) else other
     elif isinstance(other, Number):
         other = as_real(name, other)
-        data = data.to_dtype("f32") if name in _COMPARISONS and data.dtype == "u8" else data
+        data = data.to_dtype("f32") if name in COMPARISONS and data.dtype == "u8" else data
         return EagerTensor(_call(_SCALARS[name], None, data, other))
     elif isinstance(other, torch.Tensor):
+        check_gradient(name, other)
         if not other.ndim:
             return _two(name, x, other.item())
         right = imported(other).tensor
@@ -417,7 +425,7 @@ def _two(name: str, x: EagerTensor, other: Any) -> Any:
         return _two(name, x, torch.as_tensor(other)) if hasattr(other, "__dlpack__") else NotImplemented
     if data.is_blocked and not right.is_blocked and name in ("add", "mul") and is_per_channel(right.shape, data.shape):
         return EagerTensor(_call(f"{name}_channel", None, data, right.reshape([-1])))
-    if data.dtype != right.dtype or name in _COMPARISONS:
+    if data.dtype != right.dtype or name in COMPARISONS:
         wide = {"u8"} if "f32" not in (data.dtype, right.dtype) else {"u8", "s8", "s32"}
         data, right = (one.to_dtype("f32") if one.dtype in wide else one for one in (data, right))
     try:

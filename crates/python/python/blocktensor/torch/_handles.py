@@ -3,13 +3,14 @@
 import contextlib
 import threading
 import weakref
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from .. import _native
-from .._errors import DlpackUnsupported, Error, UnsupportedOp
+from .._errors import DlpackUnsupported, Error, InvalidArgument, UnsupportedOp
 from .._native import Tensor
 from ._told import error, told_text
 from ._values import Value
@@ -24,7 +25,8 @@ DTYPES = {
     "s32": torch.int32,
 }
 
-#: `module`: the module of a swapped model that ran last on this thread, for errors.
+#: `module`: the module of a swapped model that ran last on this thread, for errors. `inside`: the number of forwards of swapped models
+#: that run on it.
 LAST = threading.local()
 
 
@@ -85,6 +87,9 @@ def refused(name: str, target: Any, reason: str, remedy: str | None = None, kind
     return error(kind, f"op `{name}` of PyTorch on {described(target)}: {reason}", remedy, op=name)
 
 
+#: Their masks have no gradient in PyTorch.
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+
 #: Bound once: it is asked at every call.
 _is_autocast_enabled = torch.is_autocast_enabled
 
@@ -95,6 +100,27 @@ def check_autocast(function: Any, target: Any) -> None:
         reason = f"`torch.autocast` to {torch.get_autocast_dtype('cpu')} is on, and eager calls keep the dtypes of their operands"
         remedy = "call it outside of `torch.autocast`, or inside of `torch.autocast('cpu', enabled=False)`"
         raise refused(getattr(function, "__name__", str(function)), target, reason, remedy)
+
+
+def check_gradient(op: str, x: Any) -> None:
+    """Refuses a tensor whose gradient would be lost. Parameters, and what a swapped model computes of them, are constants here."""
+    if x.requires_grad and torch.is_grad_enabled() and op not in COMPARISONS:
+        if not isinstance(x, torch.nn.Parameter) and not getattr(LAST, "inside", 0):
+            raise gradient_error(op, x)
+
+
+def check_gradients(op: str, operands: Iterable[Any]) -> None:
+    """As `check_gradient`, of all operands of a call, in lists too."""
+    for x in operands:
+        if isinstance(x, torch.Tensor):
+            check_gradient(op, x)
+        elif type(x) in (list, tuple) and x and type(x[0]) is not int:
+            check_gradients(op, x)
+
+
+def gradient_error(op: str, x: Any) -> Exception:
+    text = f"op `{op}`: got {described(x)}, which requires a gradient, but eager tensors are for inference, and would drop it"
+    return error(InvalidArgument, text, "pass `x.detach()`, or call it under `torch.no_grad()`", op=op)
 
 
 class Absent:

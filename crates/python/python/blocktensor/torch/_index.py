@@ -80,7 +80,7 @@ def _along(x: Handle, data: Tensor, axis: int, part: Any) -> tuple[Tensor, int]:
 
 def _sliced(x: Handle, data: Tensor, axis: int, part: slice) -> Tensor:
     if part.step is not None and part.step < 1:
-        raise _wrong(x, part, "steps are positive", "call `torch.flip`")
+        raise _wrong(x, part, "steps are positive", "call `torch.flip`" if part.step < 0 else "pass a step from 1 on")
     start, end, step = part.indices(data.shape[axis])
     if (start, end, step) == (0, data.shape[axis], 1):
         return data

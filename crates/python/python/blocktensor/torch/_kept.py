@@ -1,6 +1,7 @@
 """The weights of a module that is trained: packed ones of this package, or PyTorch's own parameters."""
 
 import copy
+import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -282,12 +283,22 @@ class Owned(Kept):
             try:
                 found = self.module.load_state_dict(given, strict=False, assign=metadata.get("assign_to_params_buffers", False))
             except RuntimeError as e:
-                errors.append(told_text(e))
+                errors += _told_errors(e, prefix)
                 return
             missing += [f"{prefix}{name}" for name in found.missing_keys]
             unexpected += [f"{prefix}{name}" for name in found.unexpected_keys]
             plain = {places[0][1][2]: places[0][1][0][places[0][1][1]] for _, places in self._slots}
             self.weights = {name: self._packed(name, x) for name, x in plain.items()}
+
+
+#: How PyTorch names the entry that an error is about.
+_OF_ENTRY = re.compile(r"^(size mismatch for |While copying the parameter named \")")
+
+
+def _told_errors(e: RuntimeError, prefix: str) -> list[str]:
+    """The errors that PyTorch lists below its first line, with the names that entries have in the state dict that was given."""
+    first, *rest = [line.strip() for line in str(e).splitlines() if line.strip()]
+    return [_OF_ENTRY.sub(lambda found: f"{found[1]}{prefix}", line) for line in rest or [first]]
 
 
 class Parameters(Kept):

@@ -413,7 +413,11 @@ class BlockedModule(OfOnePlan):
                 raise error(UnsupportedOp, text, "load it into the model, and convert the model again", op="load_state_dict")
             if name not in beside and not isinstance(x, torch.Tensor):
                 text = f"argument `state_dict`: got {type(x).__name__} for `{name}`, but a packed module has tensors alone"
-                raise error(InvalidArgument, text, "leave it out; where the model computes with it, load it into the model, and convert that again")
+                if name in own:
+                    remedy = "pass `torch.from_numpy(x)`" if hasattr(x, "__array_interface__") else "pass the state dict of the same model"
+                else:
+                    remedy = "leave it out; where the model computes with it, load it into the model, and convert that again"
+                raise error(InvalidArgument, text, remedy)
         known = {**own, **beside}
         missing, unexpected = [name for name in known if name not in state_dict], [name for name in state_dict if name not in known]
         wrong = [*missing, *unexpected] if strict else []

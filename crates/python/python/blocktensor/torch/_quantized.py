@@ -13,7 +13,9 @@ from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 from ._promises import arguments, op_name
 from ._values import WITHOUT_OP, Builder, Unsupported, Value, aten
 
-_SPACE = "quantized_decomposed::"
+#: The namespace of these calls.
+QUANTIZED = "quantized_decomposed"
+_SPACE = f"{QUANTIZED}::"
 
 #: The integers of 8 bits by PyTorch's names of their dtypes: their names here, and their ranges.
 BYTES = {str(torch.uint8): ("u8", 0, 255), str(torch.int8): ("s8", -128, 127)}

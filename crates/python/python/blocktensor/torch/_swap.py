@@ -15,7 +15,7 @@ from .._native import PackedWeights, Tensor
 from ._eager import EagerTensor
 from ._edits import steps_of
 from ._export import error
-from ._handles import LAST, check_autocast, described, shared
+from ._handles import LAST, check_autocast, check_gradients, described, shared
 from ._options import check_module
 from ._parts import check_parts
 from ._sharing import SharedNames, limit
@@ -312,6 +312,9 @@ class _Typed:
         raise error(_UnsupportedCode, text, "export or script the model itself", op="torch.export")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not getattr(LAST, "inside", 0):
+            _check_gradients(pytree.tree_leaves((args, kwargs)))
+        LAST.inside = getattr(LAST, "inside", 0) + 1
         try:
             return self.own(*args, **kwargs) if self.own is not None else type(self.model).forward(self.model, *args, **kwargs)
         except Error:
@@ -327,6 +330,14 @@ class _Typed:
             text = f"a call in the swapped model takes no EagerTensor: {told_text(e)}"
             remedy = "call it on `x.to_strided().torch()`, or replace what was scripted, or is a transform (`vmap`), by plain Python code"
             raise error(UnsupportedOp, text, remedy, op="swap") from e
+        finally:
+            LAST.inside -= 1
+
+
+def _check_gradients(inputs: list[Any]) -> None:
+    """Refuses a tensor of PyTorch whose gradient would be lost beside an eager one. Of PyTorch's tensors alone PyTorch computes."""
+    if any(isinstance(x, EagerTensor) for x in inputs):
+        check_gradients("swap", inputs)
 
 
 def _check_given(args: Any, kwargs: Any, e: Exception) -> None:

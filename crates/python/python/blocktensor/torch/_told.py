@@ -28,14 +28,19 @@ def first_line(text: str) -> str:
         rest = [one.removeprefix("*").strip() for one in lines[1:]]
         line = f"{line} {'; '.join(rest)}" if rest else line.removesuffix(":")
         if len(line) > LONGEST:
-            # Without the list, what announces it says nothing.
-            line = _clauses(lines[0].removesuffix(":"))
+            # Without the list, the clause that announces it says nothing.
+            line = lines[0].removesuffix(":")
+            line = _clauses(line) if any(mark in line for mark in _MARKS) else f"{line}: {rest[0]}"
     return line if len(line) <= LONGEST else f"{_clauses(line[:LONGEST])} ..."
+
+
+#: Where clauses end.
+_MARKS = (". ", "; ", ", but ", ": ")
 
 
 def _clauses(text: str) -> str:
     """The text without its last clause, or without its last word."""
-    end = max(text.rfind(mark) for mark in (". ", "; ", ", but ", ": "))
+    end = max(text.rfind(mark) for mark in _MARKS)
     return text[:end] if end > 0 else text.rsplit(" ", 1)[0]
 
 

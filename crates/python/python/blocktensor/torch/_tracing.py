@@ -13,6 +13,7 @@ from torch._C._functorch import is_functorch_wrapped_tensor
 from torch._dynamo import exc as dynamo
 from torch._subclasses import FakeTensor, fake_tensor
 from torch.fx.experimental import symbolic_shapes
+from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
 from .._errors import Error, InvalidArgument, UnsupportedOp
@@ -118,6 +119,15 @@ def _check_model(model: Any) -> None:
         raise error(InvalidArgument, text, remedy)
 
 
+def _elsewhere(model: torch.nn.Module) -> tuple[str, str] | None:
+    """A weight that is not on the CPU, and the remedy."""
+    for name, x in attributes_of(model):
+        if x.device.type != "cpu":
+            remedy = "call `model.to_empty(device='cpu')`, and load its weights" if x.is_meta else "pass `model.cpu()`"
+            return f"argument `model`: `{name}` is on {x.device}, but plans are for weights on the CPU", remedy
+    return None
+
+
 def _other_dtype(model: torch.nn.Module) -> str | None:
     """What to do about weights that are floats, but not f32."""
     for name, x in attributes_of(model):
@@ -182,11 +192,18 @@ def _exported(
 
 
 def _explained(e: Exception, model: torch.nn.Module, arguments: tuple[Any, ...]) -> Exception:
+    # First: some calls run on weights without elements.
+    weights = _elsewhere(model)
+    if weights is not None:
+        return error(InvalidArgument, *weights)
     own = _own_error(model, arguments)
     if own is not None:
         text = f"argument `example`: the model raises {told(own)}"
         remedy = _other_dtype(model) or "pass what the model takes: a tuple has one item for each argument, anything else is one argument"
         return error(InvalidArgument, text, remedy)
+    past = _of_data(lambda: _own_error(model, arguments)) if PAST in str(e) else None
+    if past is not None:
+        return error(UnsupportedOp, f"`forward` {past[0]}", past[1], op="torch.export")
     text = f"`torch.export` cannot follow the model: {told(e)}"
     if isinstance(e, _ON_DATA):
         remedy = "control flow that depends on data has no plan: use `torch.where`, move the parts around it, or use `swap`"
@@ -195,6 +212,49 @@ def _explained(e: Exception, model: torch.nn.Module, arguments: tuple[Any, ...])
     else:
         remedy = "the model itself runs: move what is no tensor work out of its `forward`, move the parts around it, or use `swap`"
     return error(UnsupportedOp, text, remedy, op="torch.export")
+
+
+#: What `torch.export` says of a tensor that it did not see being made.
+PAST = "found a fake tensor in the exported program constant's list"
+
+
+class _Data(TorchFunctionMode):
+    """Notes what a run reads through `.data`, and the call that writes into that."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read: list[torch.Tensor] = []
+        self.writes = ""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = getattr(func, "__name__", "")
+        of_data = bool(args) and any(args[0] is x for x in self.read)
+        if of_data and not self.writes and (name in _WRITES or name.endswith("_") and not name.startswith("_")):
+            self.writes = name
+        made = func(*args, **(kwargs or {}))
+        is_view = of_data and isinstance(made, torch.Tensor) and made.untyped_storage().data_ptr() == args[0].untyped_storage().data_ptr()
+        if is_view or func == torch.Tensor.data.__get__:  # type: ignore[attr-defined]
+            self.read.append(made)
+        return made
+
+
+#: Python's calls that write into their first operand.
+_WRITES = {"__setitem__", *(f"__i{name}__" for name in "add sub mul truediv floordiv mod pow and or xor lshift rshift".split())}
+
+
+def _of_data(run: Callable[[], Any]) -> tuple[str, str] | None:
+    """Why a run that reads or writes through `.data` has no graph, and the remedy; `None` where it does not."""
+    with _Data() as data:
+        run()
+    return told_data(data.writes) if data.read else None
+
+
+def told_data(writes: str) -> tuple[str, str]:
+    """The reason and the remedy for `.data`, with the call that writes through it."""
+    if writes:
+        remedy = "write `y = x * 2` in place of `x.data.mul_(2)`, and read `y`; change weights before the conversion"
+        return f"writes through `.data` of a tensor (`{writes}`), past what `torch.export` records", remedy
+    return "reads `.data` of a tensor, past what `torch.export` records", "write `x.detach()` in place of `x.data`"
 
 
 def _own_error(model: torch.nn.Module, arguments: tuple[Any, ...]) -> Exception | None:
