@@ -33,9 +33,9 @@ fn calls_by_name_refuse_bad_arguments_with_a_remedy() {
         (vec![("x", x()), ("weights", 3i64.into())], "weights", "a data tensor"),
         (vec![("x", x()), ("weights", x()), ("strides", 1i64.into())], "strides", "stride, padding"),
         (vec![("x", x()), ("weights", x()), ("x", x())], "x", "two values"),
-        (vec![("x", x()), ("weights", x()), ("stride", vec![-1i64].into())], "stride", "negative"),
+        (vec![("x", x()), ("weights", x()), ("stride", vec![-1i64].into())], "stride", "counts from 1"),
         (vec![("x", x()), ("weights", x()), ("stride", vec![1i64, 2, 3].into())], "stride", "1 or 2 values"),
-        (vec![("x", x()), ("weights", x()), ("groups", (-1i64).into())], "groups", "negative"),
+        (vec![("x", x()), ("weights", x()), ("groups", (-1i64).into())], "groups", "counts from 1"),
         (vec![("x", x()), ("weights", x()), ("post_ops", "gulp".into())], "post_ops", "gulp"),
         (vec![("x", x()), ("weights", x()), ("stride", vec![1i64; 40].into())], "stride", "12"),
     ];
