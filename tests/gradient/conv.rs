@@ -157,7 +157,7 @@ fn problems() -> Vec<(usize, Problem)> {
     all.push((3, Problem::new([1, 3, 17], [4, 3, 5], [2, 3, 2]).padded([1, 1, 0])));
     all.push((2, flat(0, 17, 3)));
     // First convolutions: few channels, and whole blocks of outputs.
-    let first = |c, o, size, k| Problem::new([2, c, o], [1, size, size - 2], [1, k, k]);
+    let first = |c, o, size, k| Problem::new([1, c, o], [1, size, size - 2], [1, k, k]);
     all.push((2, first(3, 16, 6, 3).padded([0, 1, 1])));
     all.push((2, Problem { stride: [1, 2, 2], ..first(3, 16, 9, 7).padded([0, 3, 3]) }));
     all.push((2, Problem { stride: [1, 3, 3], ..first(4, 16, 8, 2) }));
