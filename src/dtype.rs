@@ -174,23 +174,6 @@ impl Float for bf16 {
     }
 }
 
-/// Integers of 8 bits for ops that choose among their operands: what is widened comes back as it was.
-macro_rules! bytes {
-    ($($t:ty)*) => {$(
-        impl Float for $t {
-            #[inline(always)]
-            fn widen(self) -> f32 {
-                self.into()
-            }
-            #[inline(always)]
-            fn rounded(x: f32) -> $t {
-                x.round_ties_even() as $t
-            }
-        }
-    )*};
-}
-bytes!(u8 i8);
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -269,10 +269,7 @@ impl<'a> Args<'a> {
     /// Argument `i`, a count: an integer that is not negative.
     pub fn count(&self, i: usize) -> Result<usize> {
         let v = self.int(i)?;
-        match usize::try_from(v) {
-            Ok(n) => Ok(n),
-            Err(_) => Err(self.negative(i, v.to_string(), "it cannot be negative")),
-        }
+        usize::try_from(v).map_err(|_| self.negative(i, v.to_string(), "it cannot be negative"))
     }
 
     /// Argument `i`, a list of sizes, none negative; empty if it was left out.
@@ -289,10 +286,7 @@ impl<'a> Args<'a> {
     fn to_sizes(self, i: usize, values: &[i64]) -> Result<Dims> {
         let mut sizes = [0; MAX_RANK];
         for (place, &v) in sizes.iter_mut().zip(values) {
-            match usize::try_from(v) {
-                Ok(n) => *place = n,
-                Err(_) => return Err(self.negative_among(i, values)),
-            }
+            *place = usize::try_from(v).map_err(|_| self.negative_among(i, values))?;
         }
         if values.len() > MAX_RANK {
             return Dims::new(self.op(), self.name(i), &vec![0; values.len()]);

@@ -31,6 +31,15 @@
 //! assert_eq!(PRODUCT.facts.sharing, Sharing::Never);
 //! ```
 
+/// The largest bias of an integer convolution: the whole number up to which f32 has them all.
+pub const LARGEST_BIAS: f32 = 16_777_216.0;
+
+/// The largest sum of the products of an integer convolution: as much as has 32 bits beside a bias.
+pub const LARGEST_SUM: i32 = i32::MAX - LARGEST_BIAS as i32;
+
+/// As many products of 8 bits have such a sum, whatever they are: the source's integer is at most 255 from its zero point.
+pub const MOST_PRODUCTS: usize = LARGEST_SUM as usize / (255 * 128);
+
 /// Facts about an op. Those of an op that states nothing are [`Facts::UNKNOWN`].
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]

@@ -25,8 +25,6 @@ pub(crate) trait ByteVector: Copy {
     fn add_products(self, src: Self, weights: Self) -> Self;
     /// 16 bytes as integers of 32 bits.
     fn widened(proof: Self::Proof, x: &[u8; 16], is_signed: bool) -> Self;
-    /// Adds to each integer of 32 bits; they wrap.
-    fn add_integer(self, more: i32) -> Self;
     /// The sums of integers of 32 bits; they wrap.
     fn add_integers(self, other: Self) -> Self;
     /// Integers of 32 bits as numbers of f32, the nearest.
@@ -112,10 +110,6 @@ impl ByteVector for PlainBytes {
     fn widened((): (), x: &[u8; 16], is_signed: bool) -> Self {
         let of = |b: u8| if is_signed { b.cast_signed().into() } else { i32::from(b) };
         PlainBytes(x.map(|b| of(b).to_ne_bytes()))
-    }
-    #[inline(always)]
-    fn add_integer(self, more: i32) -> Self {
-        PlainBytes(self.0.map(|x| i32::from_ne_bytes(x).wrapping_add(more).to_ne_bytes()))
     }
     #[inline(always)]
     fn add_integers(self, other: Self) -> Self {
@@ -206,10 +200,8 @@ mod tests {
     fn check_numbers<V: ByteVector>(proof: V::Proof) {
         let mut bytes: [u8; 16] = std::array::from_fn(|l| (l * 17) as u8);
         let mut got = [0; 16];
-        V::widened(proof, &bytes, false).add_integer(-3).store(&mut got);
+        V::widened(proof, &bytes, false).add_integers(V::load(proof, &[-3; 16])).store(&mut got);
         assert_eq!(got, bytes.map(|b| i32::from(b) - 3));
-        V::widened(proof, &bytes, true).add_integer(i32::MAX).store(&mut got);
-        assert_eq!(got, bytes.map(|b| i32::from(b as i8).wrapping_add(i32::MAX)));
         V::widened(proof, &bytes, true).add_integers(V::load(proof, &[i32::MAX; 16])).store(&mut got);
         assert_eq!(got, bytes.map(|b| i32::from(b as i8).wrapping_add(i32::MAX)));
         bytes.reverse();

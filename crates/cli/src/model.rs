@@ -202,26 +202,25 @@ fn misfit(error: blocktensor::Error, replan: bool) -> Failure {
     match error {
         blocktensor::Error::PackMismatch(mut complaint) => {
             // The library's remedy knows whether the file has plain weights, and this machine as many threads.
-            let names = |is: &dyn Fn(&Call) -> bool| complaint.remedy.calls().any(is);
-            let threads = match names(&|call| matches!(call, Call::RunWithThreads(_))) {
+            let names = |is: fn(&Call) -> bool| complaint.remedy.calls().any(is);
+            let threads = match names(|call| matches!(call, Call::RunWithThreads(_))) {
                 true => {
                     "pass the number of threads that it was packed for (--threads; with --streams that number times the streams), "
                 }
                 false => "",
             };
-            let (or, again) = match names(&|call| *call == Call::ReadOrRepack) {
-                _ if replan && names(&|call| matches!(call, Call::KeepPlain | Call::KeepPlainOfPlan)) => {
-                    ("", "pack the model again here, or with --keep-plain where it was packed")
+            let lacks_plain = names(|call| matches!(call, Call::KeepPlain | Call::KeepPlainOfPlan));
+            let again = match (replan, names(|call| *call == Call::ReadOrRepack)) {
+                (true, _) if lacks_plain => {
+                    "pack the model again here, or with --keep-plain where it was packed"
                 }
-                _ if replan => ("", "pack the model again here"),
-                true => ("", "pass --replan, or pack the model again here"),
-                false if names(&|call| matches!(call, Call::KeepPlain | Call::KeepPlainOfPlan)) => (
-                    "or ",
-                    "pack the model again here: the file has no plain weights (--keep-plain) for --replan",
-                ),
-                false => ("or ", "pack the model again here"),
+                (false, true) => "pass --replan, or pack the model again here",
+                (false, false) if lacks_plain => {
+                    "pack the model again here: the file has no plain weights (--keep-plain) for --replan"
+                }
+                _ => "pack the model again here",
             };
-            let or = if threads.is_empty() { "" } else { or };
+            let or = if threads.is_empty() || again.contains(", or ") { "" } else { "or " };
             if !threads.is_empty() {
                 complaint.argument = "--threads".into();
             }

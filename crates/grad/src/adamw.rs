@@ -76,8 +76,8 @@ impl AdamW {
     /// The weights after a step. Weights are told from each other by `number`.
     ///
     /// # Errors
-    /// `ShapeMismatch` for a gradient, or a state that was put back, of other sizes than the weights; `InvalidArgument` for a state
-    /// that was put back with a count of steps below 0, or with `i32::MAX` steps; those of the element-wise ops.
+    /// `ShapeMismatch` for a gradient of other sizes than the weights, and for a state of other sizes that was put back.
+    /// `InvalidArgument` for such a state whose count of steps is below 0, or `i32::MAX`. Those of the element-wise ops.
     /// After an error the state is as it was.
     #[track_caller]
     pub fn step(&mut self, number: usize, weights: &Tensor, gradient: &Tensor) -> Result<Tensor> {

@@ -6,13 +6,11 @@
 use super::implementation::ConvTypes;
 use crate::dtype::DType;
 use crate::error::{Result, fail};
+use crate::op::facts::LARGEST_BIAS;
 use crate::op::lookup::convert;
 use crate::post_ops::PostOps;
 use crate::tensor::any::TensorRef;
 use crate::tensor::strided::StridedTensor;
-
-/// The largest whole number up to which f32 has them all.
-pub(super) const MAX_BIAS: f32 = 16_777_216.0;
 
 impl ConvTypes {
     /// Those of a convolution of this source with these post-ops.
@@ -84,7 +82,7 @@ pub(crate) fn check(op: &'static str, types: ConvTypes, post_ops: &PostOps, zero
 /// # Errors
 /// `InvalidArgument`.
 pub(crate) fn check_bias(op: &'static str, types: ConvTypes, bias: Option<&[f32]>) -> Result<()> {
-    let is_whole = |b: &f32| b.fract() == 0.0 && b.abs() <= MAX_BIAS;
+    let is_whole = |b: &f32| b.fract() == 0.0 && b.abs() <= LARGEST_BIAS;
     match bias.unwrap_or_default().iter().find(|b| !is_whole(b)).filter(|_| types.is_integer()) {
         None => Ok(()),
         Some(value) => fail!(

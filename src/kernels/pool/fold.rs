@@ -2,12 +2,12 @@
 
 use std::marker::PhantomData;
 
-use crate::dtype::{DType, Float};
+use crate::dtype::{DType, Element, Float};
 
 /// How pooling folds the elements of a window.
 pub(crate) trait WindowFold: Copy + Send + Sync + 'static {
     /// Type of the elements of source and result.
-    type Element: Float;
+    type Element: Element + Default;
     /// The accumulator.
     type Acc: Copy + Default + Send + Sync;
     /// The result of a window without elements.
@@ -46,9 +46,6 @@ folds! {
     /// The largest element; NaN if there is one.
     Max;
 
-    /// The largest integer.
-    MaxOfIntegers;
-
     /// The mean of a window, summed in f32.
     MeanInF32;
 
@@ -81,12 +78,19 @@ impl<E: Float> WindowFold for Max<E> {
     }
 }
 
-impl<E: Float + Ord> WindowFold for MaxOfIntegers<E> {
+/// The largest integer.
+#[derive(Clone, Copy)]
+pub(crate) struct MaxOfIntegers<E> {
+    /// The least of the type, which a window without elements has.
+    pub least: E,
+}
+
+impl<E: Element + Default + Ord> WindowFold for MaxOfIntegers<E> {
     type Element = E;
     type Acc = E;
     #[inline(always)]
     fn empty(self) -> E {
-        E::rounded(f32::NEG_INFINITY)
+        self.least
     }
     #[inline(always)]
     fn load(self, x: E) -> E {

@@ -23,9 +23,13 @@ pub(crate) fn pool_max<E: Float>(operands: SpatialOperands<'_, E>, windows: &Win
     fold_windows(Max::new(), operands, windows);
 }
 
-/// The largest integer of every window.
-pub(crate) fn pool_max_of_integers<E: Float + Ord>(operands: SpatialOperands<'_, E>, windows: &Windows) {
-    fold_windows(MaxOfIntegers::new(), operands, windows);
+/// The largest integer of every window; of one without elements the least of the type.
+pub(crate) fn pool_max_of_integers<E: Element + Default + Ord>(
+    least: E,
+    operands: SpatialOperands<'_, E>,
+    windows: &Windows,
+) {
+    fold_windows(MaxOfIntegers { least }, operands, windows);
 }
 
 /// The mean of every window.

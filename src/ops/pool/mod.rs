@@ -41,8 +41,8 @@ fn max_of_windows(
 ) -> KernelResult {
     match args.tensor(0)?.dtype() {
         DType::BF16 => pool_windows::<bf16, bf16>(args, results, output, windows, pool_max),
-        DType::U8 => pool_windows::<u8, u8>(args, results, output, windows, pool_max_of_integers),
-        DType::S8 => pool_windows::<i8, i8>(args, results, output, windows, pool_max_of_integers),
+        DType::U8 => pool_windows(args, results, output, windows, |o, w| pool_max_of_integers(u8::MIN, o, w)),
+        DType::S8 => pool_windows(args, results, output, windows, |o, w| pool_max_of_integers(i8::MIN, o, w)),
         _ => pool_windows::<f32, f32>(args, results, output, windows, pool_max),
     }
 }

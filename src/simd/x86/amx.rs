@@ -7,7 +7,7 @@ use std::arch::x86_64::{__cpuid_count, _xgetbv};
 use std::sync::OnceLock;
 
 use crate::simd::level::allowed;
-use crate::simd::matrix::Factors;
+use crate::simd::matrix::{AHEAD, Factors};
 
 /// Proof that the machine has AMX's products of bytes, and that the system lets this process use the registers.
 #[derive(Clone, Copy, Debug)]
@@ -105,6 +105,9 @@ impl Drop for TileRegisters {
     }
 }
 
+// As many lines are written out below.
+const _: () = assert!(AHEAD == 8 * 64);
+
 /// Sums of one tile or two of the source by one tile or two of weights: the instructions that all have, and those of the second of each.
 /// They begin with zero: to load what they begin with takes longer than to add it where they are read.
 macro_rules! multiply {
@@ -120,7 +123,7 @@ macro_rules! multiply {
             "add {at}, {weights}",
             "tileloadd tmm6, [{at} + 1*{across}]",
             $($weights,)*
-            // A hint, which accesses nothing: the constant is `AHEAD` in lines.
+            // A hint, which accesses nothing.
             "add {at}, {ahead}",
             "prefetcht1 [{at}]",
             "prefetcht1 [{at} + 64]",

@@ -1,6 +1,7 @@
 //! Convolutions between `dequantize` and `quantize` become convolutions of integers.
 
 use blocktensor::dispatch::Isa;
+use blocktensor::dispatch::facts::{LARGEST_BIAS, MOST_PRODUCTS};
 use blocktensor::{DType, Operand, ParamValue, StridedTensor, Tensor, memory};
 
 use super::post_ops::convolution;
@@ -9,12 +10,6 @@ use crate::Param;
 use crate::constant::CONSTANT;
 use crate::error::Result;
 use crate::network::{Links, Network, Node, TensorId, facts};
-
-/// Where f32 has all whole numbers: the bias of an integer convolution.
-const LARGEST_BIAS: f64 = 16_777_216.0;
-
-/// Products of 8 bits whose sum has 32 bits at most, beside a bias.
-const MOST_PRODUCTS: usize = (i32::MAX as usize - LARGEST_BIAS as usize) / (255 * 128);
 
 /// Returns how many nodes changed. With `is_strict`, also where f32 would be as fast.
 pub(super) fn run(network: &mut Network, is_strict: bool) -> Result<usize> {
@@ -230,7 +225,7 @@ fn whole(bias: &[f32], scales: &[f64]) -> Option<Vec<f32>> {
     let of = |(b, s): (&f32, &f64)| {
         let sums = f64::from(*b) / s;
         let is_whole = (sums - sums.round()).abs() <= 3e-7 * sums.abs();
-        (is_whole && sums.abs() <= LARGEST_BIAS).then_some(sums.round() as f32)
+        (is_whole && sums.abs() <= f64::from(LARGEST_BIAS)).then_some(sums.round() as f32)
     };
     bias.iter().zip(scales).map(of).collect()
 }

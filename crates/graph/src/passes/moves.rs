@@ -136,5 +136,10 @@ pub(super) fn is_max_pool(node: &Node) -> bool {
         Some(ParamValue::Ints(list)) => list.iter().all(|d| *d == 1),
         _ => true,
     };
-    node.op.op().contains("max_pool") && is_dense
+    takes_largest(node) && is_dense
+}
+
+/// Whether the node takes the largest of each window.
+pub(super) fn takes_largest(node: &Node) -> bool {
+    node.op.op().contains("max_pool")
 }

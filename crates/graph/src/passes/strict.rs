@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::Pass;
 use blocktensor::dispatch::facts::Movement;
 use blocktensor::{MemoryFormat, Operand, ParamValue, StridedTensor};
 
+use super::Pass;
 use super::integers::{computes, int_param, integers_of, is_byte, weights_problem};
-use super::moves::{integer_of, is_max_pool};
+use super::moves::{integer_of, is_max_pool, takes_largest};
 use crate::error::{Error, Missing, Result};
 use crate::network::{Links, Network, Node, TensorId, facts};
 
@@ -17,7 +17,6 @@ const OF_OUTPUT: &str = "its operand is also an output of the model, and so a nu
 /// integers, and all that is computed of them is quantised. With each what keeps its node from integers, if more is known.
 pub(super) fn between(network: &Network) -> Result<HashMap<TensorId, Option<&'static str>>> {
     let (links, users) = (Links::of(network), users(network));
-    let converts = |node: &Node| matches!(node.op.op(), "quantize" | "dequantize");
     // A convolution may have become one of integers already.
     let leaves_integers =
         |node: &Node| reads_integers(network, node) && !converts(node) || node.op.op() == "dequantize";
@@ -52,6 +51,11 @@ pub(super) fn between(network: &Network) -> Result<HashMap<TensorId, Option<&'st
     Ok(results)
 }
 
+/// Whether a node makes integers of numbers, or numbers of integers.
+fn converts(node: &Node) -> bool {
+    matches!(node.op.op(), "quantize" | "dequantize")
+}
+
 /// Why what a node moves or compares is not all among the integers of its source.
 fn number_problem(network: &Network, node: &Node, links: &Links) -> Option<&'static str> {
     let (integers, pair) = integers_of(network, *node.inputs.first()?, links)?;
@@ -63,7 +67,7 @@ fn number_problem(network: &Network, node: &Node, links: &Links) -> Option<&'sta
             (!is_known)
                 .then_some("it puts in a number that no integer stands for with the scale of its source")
         }
-        _ if node.op.op().contains("max_pool") && !is_max_pool(node) => {
+        _ if takes_largest(node) && !is_max_pool(node) => {
             Some("its windows have gaps (dilation), and one of padding alone has no integer")
         }
         _ => None,
@@ -72,7 +76,7 @@ fn number_problem(network: &Network, node: &Node, links: &Links) -> Option<&'sta
 
 /// Runs each conversion with constant scales on a few zeros: a scale that it refuses is why nodes beside it are not on integers.
 fn check_scales(network: &Network) -> Result<()> {
-    for node in network.nodes.iter().filter(|node| matches!(node.op.op(), "quantize" | "dequantize")) {
+    for node in network.nodes.iter().filter(|node| converts(node)) {
         let &[x, scale, zero_point] = &node.inputs[..] else { continue };
         let [Some(scale), Some(zero_point)] = [scale, zero_point].map(|id| network.tensor(id).constant())
         else {

@@ -6,6 +6,7 @@
 //! A kernel refuses weights whose sums might not fit into 32 bits. Sums of parts of the input channels fit. They are added up in 64 bits,
 //! and each run checks the result.
 
+use blocktensor::dispatch::facts::{LARGEST_SUM, MOST_PRODUCTS};
 use blocktensor::{Complaint, StridedTensor};
 use blocktensor_graph::{
     Constant, ElementType, Error, Expansion, Integer, IntegerFunction, Result, Value, broadcast_dims,
@@ -129,17 +130,11 @@ fn zero_of(
 /// The sums of a source, weights of s8 and a zero point of the source.
 type Sums<'a> = &'a dyn Fn(&Value, &Value, i64, &mut Expansion<'_>) -> Result<Value>;
 
-/// The largest sum of products that the kernels take.
-const MOST: usize = i32::MAX as usize - (1 << 24);
-
 /// The largest distance of a source's integer from its zero point.
 const FARTHEST: usize = 255;
 
-/// As many products have a sum of 32 bits, whatever the weights are.
-const MOST_PRODUCTS: usize = MOST / (FARTHEST * 128);
-
 /// As many products of an integer of 9 bits by another have a sum of 32 bits.
-const MOST_WIDE_PRODUCTS: usize = MOST / (FARTHEST * FARTHEST);
+const MOST_WIDE_PRODUCTS: usize = LARGEST_SUM as usize / (FARTHEST * FARTHEST);
 
 /// Sums that a kernel computes, and what each of them is multiplied by.
 struct Term {
@@ -227,7 +222,7 @@ fn fit(w: &Value, products: usize) -> Result<bool> {
     let Some(constant) = w.constant() else { return Ok(false) };
     let values = constant.to_f64()?;
     let size = |of: &[f64]| of.iter().map(|v| v.abs()).sum::<f64>();
-    Ok(values.chunks(products).all(|of| size(of) * FARTHEST as f64 <= MOST as f64))
+    Ok(values.chunks(products).all(|of| size(of) * FARTHEST as f64 <= f64::from(LARGEST_SUM)))
 }
 
 /// The sums of `(x - x_zero) * (w - w_zero)`. `one` are the sizes of one image.

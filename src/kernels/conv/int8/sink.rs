@@ -226,9 +226,10 @@ impl Finished<'_> {
                 }
                 Step::Residual { is_signed, scale, zero_point } => {
                     let scale = V::numbers(proof, &[*scale; BLOCK]);
+                    let less = V::load(proof, &[-*zero_point; BLOCK]);
                     let residual = &self.residual[x..x + P];
                     for_each_below!(p < P => {
-                        let integer = V::widened(proof, &residual[p], *is_signed).add_integer(-*zero_point);
+                        let integer = V::widened(proof, &residual[p], *is_signed).add_integers(less);
                         all[p] = all[p].add(integer.to_f32().mul(scale));
                     });
                 }

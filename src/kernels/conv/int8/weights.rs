@@ -3,13 +3,12 @@
 use super::plan::{BLOCK, Form, Int8Plan, QUAD, Unit};
 use crate::buffer::Buffer;
 use crate::error::{Result, fail};
-use crate::kernels::conv::integers::MAX_BIAS;
 use crate::kernels::conv::phases::cube;
 use crate::kernels::conv::weights::{PlainWeights, WeightStrides};
 use crate::memory::try_filled;
+use crate::op::facts::LARGEST_SUM;
 
-/// The largest sum of products that fits into 32 bits beside a bias.
-const MOST: u64 = i32::MAX as u64 - MAX_BIAS as u64;
+const MOST: u64 = LARGEST_SUM as u64;
 
 impl Int8Plan {
     /// The weights as [`Form`] says, unit by unit, zeros where there are none, and behind them the sum of each output channel's: of

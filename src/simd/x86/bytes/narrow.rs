@@ -125,14 +125,6 @@ impl<P: Products> ByteVector for Bytes256<P> {
         }
     }
     #[inline(always)]
-    fn add_integer(self, more: i32) -> Self {
-        // SAFETY: the proof.
-        unsafe {
-            let more = _mm256_set1_epi32(more);
-            Bytes256(_mm256_add_epi32(self.0, more), _mm256_add_epi32(self.1, more), self.2)
-        }
-    }
-    #[inline(always)]
     fn add_integers(self, other: Self) -> Self {
         // SAFETY: the proof.
         unsafe { Bytes256(_mm256_add_epi32(self.0, other.0), _mm256_add_epi32(self.1, other.1), self.2) }

@@ -62,11 +62,6 @@ impl ByteVector for Vnni {
         })
     }
     #[inline(always)]
-    fn add_integer(self, more: i32) -> Self {
-        // SAFETY: `self` was made from the proof.
-        Vnni(unsafe { _mm512_add_epi32(self.0, _mm512_set1_epi32(more)) })
-    }
-    #[inline(always)]
     fn add_integers(self, other: Self) -> Self {
         // SAFETY: `self` was made from the proof.
         Vnni(unsafe { _mm512_add_epi32(self.0, other.0) })

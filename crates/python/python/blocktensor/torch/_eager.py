@@ -377,7 +377,7 @@ def _with_way_for_weights(e: Error, operands: list[Any]) -> Error:
     target = next((x for x in operands if type(x) is EagerTensor and x.held.is_blocked), None)
     if target is None or not any(isinstance(x, torch.Tensor) for x in operands):
         return e
-    module = target.module or getattr(LAST, "module", "")
+    module = target.module or LAST.module
     if module:
         remedy = f"in a swapped model: `swap(model, to_strided=[{module!r}])` reorders what that module returns"
     else:
@@ -391,7 +391,7 @@ def _with_way_for_weights(e: Error, operands: list[Any]) -> Error:
 
 def _with_module(e: Error, x: EagerTensor) -> Error:
     """The error, with the way that a swapped model has for it."""
-    module = x.module or getattr(LAST, "module", "")
+    module = x.module or LAST.module
     # Where it would write into memory of others, its layout is not why.
     if not x.held.is_blocked or not module or "swap(" in str(e) or ": it writes into " in str(e):
         return e

@@ -25,9 +25,15 @@ DTYPES = {
     "s32": torch.int32,
 }
 
-#: `module`: the module of a swapped model that ran last on this thread, for errors. `inside`: the number of forwards of swapped models
-#: that run on it.
-LAST = threading.local()
+
+class _Last(threading.local):
+    """What ran last on this thread, for errors: the module of a swapped model, and how many forwards of swapped models run on it now."""
+
+    module = ""
+    inside = 0
+
+
+LAST = _Last()
 
 
 class _Active(threading.local):
@@ -105,7 +111,7 @@ def check_autocast(function: Any, target: Any) -> None:
 def check_gradient(op: str, x: Any) -> None:
     """Refuses a tensor whose gradient would be lost. Parameters, and what a swapped model computes of them, are constants here."""
     if x.requires_grad and torch.is_grad_enabled() and op not in COMPARISONS:
-        if not isinstance(x, torch.nn.Parameter) and not getattr(LAST, "inside", 0):
+        if not isinstance(x, torch.nn.Parameter) and not LAST.inside:
             raise gradient_error(op, x)
 
 

@@ -312,9 +312,9 @@ class _Typed:
         raise error(_UnsupportedCode, text, "export or script the model itself", op="torch.export")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not getattr(LAST, "inside", 0):
+        if not LAST.inside:
             _check_gradients(pytree.tree_leaves((args, kwargs)))
-        LAST.inside = getattr(LAST, "inside", 0) + 1
+        LAST.inside += 1
         try:
             return self.own(*args, **kwargs) if self.own is not None else type(self.model).forward(self.model, *args, **kwargs)
         except Error:
