@@ -216,7 +216,15 @@ fn of_source_weights_and_bias() {
     }
 }
 
-/// The gradient by the source is computed by the forward's algorithm, and says so.
+/// Parameters of a 3x3 convolution by an algorithm.
+fn by_algorithm(p: &Problem, algorithm: &str) -> BoundOp {
+    let padding = [&p.pad_begin[1..], &p.pad_end[1..]].concat();
+    let params =
+        [("padding", list(&padding)), ("groups", (p.groups as i64).into()), ("algorithm", algorithm.into())];
+    bound("conv2d", &["x", "weights"], &params)
+}
+
+/// The gradients by source and weights are computed by the forward's algorithm; that of the source is a convolution of the ledger.
 #[test]
 fn of_convolutions_by_winograds_algorithm() {
     let mut rng = Rng(458);
@@ -224,6 +232,7 @@ fn of_convolutions_by_winograds_algorithm() {
     let mut all: Vec<Problem> =
         [3, 16, 17, 33].into_iter().flat_map(|c| [flat(1, c, 17).padded([0, 1, 1]), flat(2, 3, c)]).collect();
     all.push(Problem { groups: 2, ..flat(2, 32, 64).padded([0, 1, 1]) });
+    all.push(Problem { groups: 2, ..flat(1, 34, 40) });
     all.push(flat(1, 16, 16).padded([0, 2, 2]));
     // More padding than a gradient's convolution reads: the edges of the incoming gradient reach no pixel.
     all.push(Problem { pad_begin: [0, 4, 0], pad_end: [0, 1, 3], ..flat(1, 16, 5) });
@@ -236,14 +245,8 @@ fn of_convolutions_by_winograds_algorithm() {
     let ways = [(16, "winograd4"), (8, "winograd4"), (16, "winograd2")];
     for (p, (block, algorithm)) in all.iter().flat_map(|p| ways.map(|way| (p, way))) {
         let (_, inputs) = call(p, 2, Kind::Blocked(block), false, &mut rng);
-        let padding = [&p.pad_begin[1..], &p.pad_end[1..]].concat();
-        let params = [
-            ("padding", list(&padding)),
-            ("groups", (p.groups as i64).into()),
-            ("algorithm", algorithm.into()),
-        ];
-        let op = bound("conv2d", &["x", "weights"], &params);
-        check(&op, &inputs, 1, |x| solve(p, x), &mut rng);
+        let op = by_algorithm(p, algorithm);
+        check(&op, &inputs, 2, |x| solve(p, x), &mut rng);
         let y = op.run(&refs(&inputs)).unwrap().remove(0);
         let (_, ledger) = ledger::record(|| {
             op.backward(&refs(&inputs), &[y.tensor_ref()], &[Some(y.tensor_ref())], &[true, false]).unwrap()
@@ -251,6 +254,79 @@ fn of_convolutions_by_winograds_algorithm() {
         let runs: Vec<&str> = ledger.runs.iter().map(|run| &*run.implementation).collect();
         let is_so = runs.iter().any(|name| name.contains(algorithm));
         assert!(is_so || p.n == 0, "{p:?}, {block}, {algorithm}: {runs:?}");
+    }
+}
+
+/// Gradients of weights by Winograd's algorithm: the norm of all errors is at most 3e-6 of that of the gradient, which has the same bits
+/// on any number of threads. Direct sums differ, so it was that algorithm.
+#[test]
+fn of_weights_by_winograds_algorithm_for_many_tiles_and_blocks() {
+    let mut rng = Rng(460);
+    let flat = |n, c, o, size: [usize; 2]| Problem::new([n, c, o], [1, size[0], size[1]], [1, 3, 3]);
+    let problems = [
+        flat(3, 70, 150, [9, 14]).padded([0, 1, 1]),
+        Problem { groups: 3, ..flat(2, 96, 48, [7, 5]) },
+        flat(2, 17, 31, [50, 45]).padded([0, 1, 0]),
+        // Tiles enough for sums in f64.
+        flat(3, 16, 5, [112, 100]).padded([0, 1, 1]),
+    ];
+    let ways = [(16, "winograd4"), (8, "winograd4"), (16, "winograd2"), (8, "winograd2")];
+    for (p, (block, algorithm)) in problems.iter().flat_map(|p| ways.map(|way| (p, way))) {
+        let (direct, inputs) = call(p, 2, Kind::Blocked(block), false, &mut rng);
+        let [oh, ow] = [1, 2].map(|axis| p.output()[axis]);
+        let u = rng.reals(p.n * p.o * oh * ow);
+        let diff = activation(&u, &[p.n, p.o, oh, ow], Kind::Blocked(block));
+        let y = direct.run(&refs(&inputs)).unwrap().remove(0);
+        let gradient = |op: &BoundOp| {
+            let made =
+                op.backward(&refs(&inputs), &[y.tensor_ref()], &[Some(diff.tensor_ref())], &[false, true]);
+            let made = made.unwrap().remove(1).unwrap();
+            let Tensor::Blocked(made) = made else { panic!("{made:?}") };
+            made.check_tail().unwrap();
+            plain(&made.into())
+        };
+        let op = by_algorithm(p, algorithm);
+        let made = gradient(&op);
+        for threads in [1, 2, 7] {
+            assert_eq!(made, blocktensor::run_with_threads(threads, || gradient(&op)), "{threads} threads");
+        }
+        let (x, mut want) = (plain(&inputs[0]), vec![0f64; made.len()]);
+        for_each_product(p, |of_y, of_x, of_w| want[of_w] += f64::from(u[of_y]) * f64::from(x[of_x]));
+        let norm = |of: &mut dyn Iterator<Item = f64>| of.map(|v| v * v).sum::<f64>().sqrt();
+        let error = |made: &[f32]| {
+            norm(&mut made.iter().zip(&want).map(|(a, b)| f64::from(*a) - b))
+                / norm(&mut want.iter().copied())
+        };
+        let (got, of_direct) = (error(&made), error(&gradient(&direct)));
+        assert!(got <= 3e-6, "{p:?}, {block}, {algorithm}: {got}, direct {of_direct}");
+        assert_ne!(made, gradient(&direct), "{p:?}, {block}, {algorithm}: not by this algorithm");
+    }
+}
+
+/// Also not the zeros beyond the channels.
+#[test]
+fn an_infinity_reaches_the_weights_of_its_channels_and_no_others_by_winograds_algorithm() {
+    let mut rng = Rng(461);
+    let p = Problem::new([1, 17, 19], [1, 9, 6], [1, 3, 3]).padded([0, 1, 1]);
+    for (block, of_x) in [(8, true), (16, true), (8, false), (16, false)] {
+        let (_, mut inputs) = call(&p, 2, Kind::Blocked(block), false, &mut rng);
+        let op = by_algorithm(&p, "winograd4");
+        let (mut x, mut u) = (plain(&inputs[0]), rng.reals(19 * 54));
+        if of_x {
+            x[3 * 54 + 20] = f32::INFINITY
+        } else {
+            u[3 * 54 + 20] = f32::INFINITY
+        }
+        inputs[0] = activation(&x, &[1, 17, 9, 6], Kind::Blocked(block));
+        let u = activation(&u, &[1, 19, 9, 6], Kind::Blocked(block));
+        let y = op.run(&refs(&inputs)).unwrap().remove(0);
+        let made = op.backward(&refs(&inputs), &[y.tensor_ref()], &[Some(u.tensor_ref())], &[false, true]);
+        let Some(Tensor::Blocked(made)) = made.unwrap().remove(1) else { panic!("no blocked gradient") };
+        made.check_tail().unwrap();
+        for (i, got) in plain(&made.into()).iter().enumerate() {
+            let reaches = if of_x { i / 9 % 17 == 3 } else { i / 9 / 17 == 3 };
+            assert_eq!(!got.is_finite(), reaches, "{block}, {of_x}, {i}: {got}");
+        }
     }
 }
 

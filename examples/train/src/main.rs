@@ -44,7 +44,7 @@ struct Cli {
     #[arg(long, default_value_t = SIZE)]
     size: usize,
     /// How 3x3 convolutions with stride 1 are computed in blocked layout: direct, winograd2 or winograd4. So are the gradients of
-    /// their sources.
+    /// their sources and weights.
     #[arg(long, default_value_t = Algorithm::Direct)]
     algorithm: Algorithm,
     /// Batches of the test after the last step; 0 leaves it out.

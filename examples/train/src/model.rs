@@ -46,7 +46,7 @@ pub struct Model {
     pub format: Format,
     /// How many steps it was trained.
     pub steps: usize,
-    /// How 3x3 convolutions with stride 1 are computed, and the gradients of their sources, in blocked layout.
+    /// How 3x3 convolutions with stride 1 are computed, and the gradients of their sources and weights, in blocked layout.
     pub algorithm: Algorithm,
     seed: u64,
     pub(crate) weights: Vec<Weight>,

@@ -111,7 +111,8 @@ fn losses_agree_and_reorders_are_few() {
     }
 }
 
-/// Winograd's algorithm computes convolutions forward and the gradients of their sources: three of four calls have 3x3 kernels here.
+/// Winograd's algorithm computes convolutions forward and the gradients of their sources and weights: three of four calls have 3x3
+/// kernels here.
 #[test]
 fn winograds_algorithm_has_nearly_the_same_losses() {
     let net = Net::ResNet18 { width: 16 };

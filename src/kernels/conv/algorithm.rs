@@ -14,8 +14,9 @@ use crate::op::{Arg, Args};
 /// `Winograd(4)` is at most 3e-6 for normally distributed data of up to 512 input channels (a direct convolution: 1e-6); that of
 /// `Winograd(2)` is as a direct one's. An error is relative to the largest values of its tile of 6x6 source pixels, in all
 /// channels: beside values 1e6 times as large, small ones lose all their digits. An infinity or NaN in the source reaches the
-/// whole tile, as NaN: up to 3 pixels more on each side than in a direct convolution. The gradient by the source of such a
-/// convolution is computed by the same algorithm; those by weights and bias are direct sums.
+/// whole tile, as NaN: up to 3 pixels more on each side than in a direct convolution. The gradients by source and weights of such a
+/// convolution are computed by the same algorithm, with the same errors; an infinity or NaN reaches all nine taps of its channels. Direct
+/// sums are the gradient by the bias, and that of weights of a few input channels, or of groups that are no whole blocks of channels.
 ///
 /// As a word: `direct`, `winograd2`, `winograd4`, `measured`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

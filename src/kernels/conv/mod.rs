@@ -34,7 +34,7 @@ mod pointwise;
 pub(crate) mod preferred;
 mod tiled;
 pub(crate) mod weights;
-mod winograd;
+pub(crate) mod winograd;
 
 pub use algorithm::Algorithm;
 pub(crate) use geometry::{ConvGeometry, ConvNumbers};

@@ -7,13 +7,13 @@
 //!
 //! The sums of a task are a tile of blocked weights: `tiles` is the memory of weights in the layout `OIhw16i16o`, or `Goihw16g`.
 
-use std::array::from_fn;
 use std::borrow::Cow;
+use std::ops::Range;
 
-use super::{few_channels, for_each_chunk};
+use super::{few_channels, for_each_chunk, winograd};
 use crate::error::Result;
-use crate::kernels::conv::ConvGeometry;
-use crate::kernels::conv::phases::{Phase, cube, phases};
+use crate::kernels::conv::phases::{Axis, Phase, cube, phases};
+use crate::kernels::conv::{Algorithm, ConvGeometry};
 use crate::kernels::lanes::Lanes;
 use crate::layout::dims::Dims;
 use crate::machine::machine;
@@ -31,7 +31,7 @@ const FEW_TASKS: usize = 16;
 /// far are used so often before the next ones come.
 const BLOCKS_OF_TASK: [usize; 4] = [16, 8, 4, 2];
 /// Tasks for each thread of the team at least, where that is more than one block.
-const TASKS_PER_THREAD: usize = 2;
+pub(super) const TASKS_PER_THREAD: usize = 2;
 /// The rows of a tile that are computed where there are not more input channels: those of images.
 const FEW_ROWS: usize = 4;
 
@@ -268,12 +268,12 @@ impl<const B: usize> VectorLoop<B> for LaneProducts<'_, B> {
 /// How a convolution's weights are cut into tiles.
 #[derive(Clone, Copy)]
 pub(crate) struct Tiling {
-    groups: usize,
+    pub groups: usize,
     /// Channels of a group, and their blocks.
-    o: usize,
-    c: usize,
-    o_blocks: usize,
-    c_blocks: usize,
+    pub o: usize,
+    pub c: usize,
+    pub o_blocks: usize,
+    pub c_blocks: usize,
     taps: usize,
     /// Rows of a tile: input channels, or 1 if the convolution is depthwise. Then the lanes are those of `B` groups.
     rows: usize,
@@ -328,9 +328,11 @@ impl Tiling {
     }
 }
 
-/// Writes the gradient into `tiles`, as [`Tiling`] has them; beyond the channels there are zeros.
+/// Writes the gradient into `tiles`, as [`Tiling`] has them; beyond the channels there are zeros. Winograd's algorithm computes it
+/// where a group of blocked channels has whole blocks, and not few input channels.
 pub(crate) fn weights<const B: usize>(
     g: &ConvGeometry,
+    algorithm: Algorithm,
     x: TensorRef<'_>,
     diff: TensorRef<'_>,
     tiles: &mut [f32],
@@ -348,6 +350,12 @@ where
     }
     if few_channels::weights::<B>(g, x, diff, tiles)? {
         return Ok(());
+    }
+    if let (Algorithm::Winograd(outputs), TensorRef::Blocked(x), TensorRef::Blocked(diff)) =
+        (algorithm, x, diff)
+        && winograd::takes::<B>(g, x, diff)
+    {
+        return winograd::weights::<B>(g, outputs, x, diff, tiles);
     }
     let channels = |of_group| Channels { images: g.n, groups, of_group };
     let x = Blocks::of::<B>(g.op, x, channels(of_x), input)?;
@@ -399,6 +407,31 @@ struct Tile<'a> {
     sums: &'a mut [f32],
 }
 
+/// The position of a source that tap `k` of an output reads, which is inside.
+fn source_of(axis: &Axis, k: usize, output: usize) -> usize {
+    ((output * axis.step) as isize + axis.taps[k].at) as usize
+}
+
+/// Of these rows of all images those whose source is inside for one tap along D and one along H: image, D and H of the row of the source,
+/// and of the row.
+pub(super) fn rows_inside<'a>(
+    g: &ConvGeometry,
+    axes: &'a [Axis; 3],
+    k: [usize; 2],
+    rows: Range<usize>,
+) -> impl Iterator<Item = [[usize; 3]; 2]> + use<'a> {
+    let (input, [od, oh, _]) = (cube(&g.input, 1), cube(&g.output, 1));
+    let [ds, hs] = [0, 1].map(|a| axes[a].outputs_inside(k[a], input[a]));
+    let places = rows.map(move |row| [row / oh / od, row / oh % od, row % oh]);
+    let inside = places.filter(move |[_, d, h]| ds.contains(d) && hs.contains(h));
+    inside.map(move |[n, d, h]| [[n, source_of(&axes[0], k[0], d), source_of(&axes[1], k[1], h)], [n, d, h]])
+}
+
+/// Where a row of an image begins.
+pub(super) fn row_at(image: usize, spatial: &[usize; 3], [n, d, h]: [usize; 3]) -> usize {
+    n * image + d * spatial[0] + h * spatial[1]
+}
+
 /// The sums of the tiles of a task: each tap has `rows` rows.
 fn sums<const B: usize>(
     g: &ConvGeometry,
@@ -414,7 +447,6 @@ fn sums<const B: usize>(
     };
     let [_, kh, kw] = cube(&g.kernel, 1);
     let (input, [od, oh, ow]) = (cube(&g.input, 1), cube(&g.output, 1));
-    let source = |a: usize, i: usize, k: usize| ((i * axes[a].step) as isize + axes[a].taps[k].at) as usize;
     let mut totals: Vec<Vec<[f64; B]>> = tiles.iter().map(|t| vec![[0.0; B]; t.sums.len() / B]).collect();
     let mut starts = Vec::new();
     // All rows of all images; a tap reads some. Products of lanes are in four sums.
@@ -424,23 +456,20 @@ fn sums<const B: usize>(
         for (tile, totals) in tiles.iter().zip(&mut totals) {
             for (tap, total) in (tile.first_tap..).zip(totals.chunks_mut(rows)) {
                 let k = [tap / (kh * kw), tap / kw % kh, tap % kw];
-                let [ds, hs, ws]: [_; 3] = from_fn(|a| axes[a].outputs_inside(k[a], input[a]));
+                let ws = axes[2].outputs_inside(k[2], input[2]);
                 if ws.is_empty() {
                     continue;
                 }
                 starts.clear();
-                for row in first..(first + at_once).min(all) {
-                    let (n, d, h) = (row / oh / od, row / oh % od, row % oh);
-                    if ds.contains(&d) && hs.contains(&h) {
-                        let [zd, zh, zw] =
-                            [source(0, d, k[0]), source(1, h, k[1]), source(2, ws.start, k[2])];
-                        let [s, t] = [&x.spatial, &diff.spatial];
-                        starts.push([
-                            tile.x_at + n * x.image + zd * s[0] + zh * s[1] + zw * s[2],
-                            tile.diff_at + n * diff.image + d * t[0] + h * t[1] + ws.start * t[2],
-                        ]);
-                    }
-                }
+                let x_at = tile.x_at + source_of(&axes[2], k[2], ws.start) * x.spatial[2];
+                let diff_at = tile.diff_at + ws.start * diff.spatial[2];
+                let inside = rows_inside(g, &axes, [k[0], k[1]], first..(first + at_once).min(all));
+                starts.extend(inside.map(|[from, to]| {
+                    [
+                        x_at + row_at(x.image, &x.spatial, from),
+                        diff_at + row_at(diff.image, &diff.spatial, to),
+                    ]
+                }));
                 let rows = Rows {
                     x: &x.data,
                     x_step: axes[2].step * x.spatial[2],

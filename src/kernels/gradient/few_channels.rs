@@ -4,7 +4,7 @@
 //! memory: outer products of that with the output's channels are the sums of all these taps and channels at once. Around the copy's rows
 //! there are zeros. Where these meet an infinity the sums are wrong, and the caller computes them in the other way.
 
-use super::conv_weights::{Elements, PIXELS_IN_F32, Products, Rows};
+use super::conv_weights::{Elements, PIXELS_IN_F32, Products, Rows, TASKS_PER_THREAD, row_at, rows_inside};
 use super::for_each_chunk;
 use crate::error::Result;
 use crate::kernels::conv::ConvGeometry;
@@ -44,7 +44,7 @@ where
     let width = |lanes: usize| (kw * g.c).next_multiple_of(lanes);
     let few = Few { g, phase, diff, source: Source::new(g, &x, width(MOST_AT_ONCE))? };
     let (o_blocks, rows) = (g.o / B, kd * kh);
-    let parts = if o_blocks < 2 * current_threads() { rows } else { 1 };
+    let parts = if o_blocks < TASKS_PER_THREAD * current_threads() { rows } else { 1 };
     for_each_chunk(tiles, rows / parts * kw * B * B, |i, to| {
         let (block, first) = (i / parts, i % parts * (rows / parts));
         for (row, to) in (first..).zip(to.chunks_mut(kw * B * B)) {
@@ -68,10 +68,9 @@ where
 /// The source with zeros around its rows.
 struct Source {
     data: Vec<f32>,
-    /// **Elements** of a row.
-    row: usize,
-    /// Sizes of D and H.
-    sizes: [usize; 2],
+    /// As those of [`Elements`].
+    image: usize,
+    spatial: [usize; 3],
 }
 
 impl Source {
@@ -91,7 +90,7 @@ impl Source {
                 }
             }
         });
-        Ok(Source { data, row, sizes: [d, h] })
+        Ok(Source { data, image: d * h * row, spatial: [h * row, row, g.c] })
     }
 }
 
@@ -113,26 +112,20 @@ impl Few<'_> {
         let [_, kh, _] = cube(&g.kernel, 1);
         let [od, oh, ow] = cube(&g.output, 1);
         let k = [row_of_taps / kh, row_of_taps % kh];
-        let [ds, hs] = [0, 1].map(|a| axes[a].outputs_inside(k[a], source.sizes[a]));
-        let place = |a: usize, i: usize| ((i * axes[a].step) as isize + axes[a].taps[k[a]].at) as usize;
+        let diff_at = diff.channel(block * B);
         let (all, at_once) = (g.n * od * oh, PIXELS_IN_F32.div_ceil(ow));
         let mut starts = Vec::with_capacity(at_once);
         for first in (0..all).step_by(at_once) {
             starts.clear();
-            for row in first..(first + at_once).min(all) {
-                let (n, d, h) = (row / oh / od, row / oh % od, row % oh);
-                if ds.contains(&d) && hs.contains(&h) {
-                    let [depth, height] = source.sizes;
-                    starts.push([
-                        ((n * depth + place(0, d)) * height + place(1, h)) * source.row,
-                        diff.channel(block * B) + n * diff.image + d * diff.spatial[0] + h * diff.spatial[1],
-                    ]);
-                }
-            }
+            let inside = rows_inside(g, axes, k, first..(first + at_once).min(all));
+            starts.extend(inside.map(|[from, to]| {
+                let x_at = row_at(source.image, &source.spatial, from);
+                [x_at, diff_at + row_at(diff.image, &diff.spatial, to)]
+            }));
             for (i, sums) in sums.chunks_mut(R).enumerate() {
                 let rows = Rows {
                     x: &source.data[i * R..],
-                    x_step: axes[2].step * g.c,
+                    x_step: axes[2].step * source.spatial[2],
                     diff: diff.data,
                     diff_step: diff.spatial[2],
                     starts: &starts,

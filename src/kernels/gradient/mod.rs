@@ -8,6 +8,7 @@ pub(crate) mod norm;
 pub(crate) mod planes;
 pub(crate) mod resample;
 pub(crate) mod windows;
+mod winograd;
 
 use super::lanes;
 

@@ -2,7 +2,7 @@
 
 use crate::elementwise;
 use crate::error::{Error, Result, Unsupported, fail};
-use crate::kernels::conv::{ConvGeometry, ConvParams, kind_of};
+use crate::kernels::conv::{Algorithm, ConvGeometry, ConvParams, kind_of};
 use crate::kernels::gradient::conv_weights::{self, Tiling};
 use crate::layout::blocked::Layout;
 use crate::layout::dims::{Dims, ToDims};
@@ -30,7 +30,7 @@ use crate::weights_kind::WeightsKind;
 /// That of the source is the transposed convolution of the incoming gradient with the same weights; that of a transposed
 /// convolution's source is the convolution. Blocked weights have their two channel axes exchanged for it, which the ledger has as one
 /// packing. Of a convolution by Winograd's algorithm it is one by the same algorithm, with the taps in reverse order. That of the
-/// weights is computed in [`conv_weights`], that of the bias is a sum in f64.
+/// weights is computed in [`conv_weights`], by the convolution's algorithm; that of the bias is a sum in f64.
 pub(super) fn gradient(call: &Backward<'_>) -> Result<Gradients> {
     let args = &call.args;
     let params = ConvParams::read(args)?;
@@ -57,7 +57,7 @@ pub(super) fn gradient(call: &Backward<'_>) -> Result<Gradients> {
     let g = ConvGeometry::new(args.op(), spatial, x.dims(), &dims, None, &numbers)?;
     call.each(|i| match i {
         0 => by_source(call, &g, &params, w, diff),
-        1 => by_weights(call, &g, x, w, diff),
+        1 => by_weights(call, &g, params.algorithm, x, w, diff),
         _ => by_bias(diff),
     })
 }
@@ -192,20 +192,22 @@ fn tile_block(g: &ConvGeometry, w: &BlockedTensor) -> Option<usize> {
 fn by_weights(
     call: &Backward<'_>,
     g: &ConvGeometry,
+    algorithm: Algorithm,
     x: TensorRef<'_>,
     w: TensorRef<'_>,
     diff: TensorRef<'_>,
 ) -> Result<Tensor> {
     let block = if let TensorRef::Blocked(x) = x { x.layout().block_of(1) } else { 16 };
     match block {
-        8 => weights_in_blocks::<8>(call.args.op(), g, x, w, diff),
-        _ => weights_in_blocks::<16>(call.args.op(), g, x, w, diff),
+        8 => weights_in_blocks::<8>(call.args.op(), g, algorithm, x, w, diff),
+        _ => weights_in_blocks::<16>(call.args.op(), g, algorithm, x, w, diff),
     }
 }
 
 fn weights_in_blocks<'a, const B: usize>(
     op: &'static str,
     g: &ConvGeometry,
+    algorithm: Algorithm,
     mut x: TensorRef<'a>,
     w: TensorRef<'_>,
     mut diff: TensorRef<'a>,
@@ -218,7 +220,13 @@ where
         && tile_block(g, w) == Some(B)
     {
         let mut made = BlockedTensor::for_result(op, w.dims(), w.layout(), w.dtype())?;
-        conv_weights::weights::<B>(g, x, diff, bytemuck::cast_slice_mut(made.storage_bytes_mut()))?;
+        conv_weights::weights::<B>(
+            g,
+            algorithm,
+            x,
+            diff,
+            bytemuck::cast_slice_mut(made.storage_bytes_mut()),
+        )?;
         return Ok(made.into());
     }
     // A transposed convolution reads as the convolution that goes from its result to its source.
@@ -238,7 +246,7 @@ where
     }
     let tiling = Tiling::new::<B>(g);
     let mut tiles = try_filled(op, tiling.len::<B>(), 0f32)?;
-    conv_weights::weights::<B>(g, x, diff, &mut tiles)?;
+    conv_weights::weights::<B>(g, algorithm, x, diff, &mut tiles)?;
     let sums = tiling.row_major::<B>(g, &tiles)?;
     let axis = usize::from(w.dims().len() == g.input.len() + 3);
     let is_turned = is_back && (axis == 1 || matches!(w, TensorRef::Blocked(_)));

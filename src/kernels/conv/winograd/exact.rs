@@ -87,6 +87,11 @@ pub(super) fn outputs<T: Points>(y: [Fraction; MAX_POINTS]) -> [Fraction; MAX_OU
     T::outputs::<Fraction, 1>((), &y)
 }
 
+/// The gradients of a tile's outputs at each point.
+pub(super) fn spread<T: Points>(y: [Fraction; MAX_OUTPUTS]) -> [Fraction; MAX_POINTS] {
+    T::spread::<Fraction, 1>((), &y)
+}
+
 /// All denominators of both tables divide this.
 const UNDER: i128 = 2 * 9 * 25 * 7 * 17;
 

@@ -8,7 +8,7 @@ use crate::kernels::lanes::Lanes;
 use crate::simd::vectors::{Vector, VectorLoop};
 
 /// Transforms the tiles of some runs, for some source blocks.
-pub(super) struct InputTransform<'a, T, const B: usize> {
+pub(crate) struct InputTransform<'a, T, const B: usize> {
     pub points: PhantomData<T>,
     pub tiles: &'a Tiles,
     pub runs: &'a [TileRun],
@@ -50,11 +50,14 @@ impl<T: Points, const B: usize> VectorLoop<B> for InputTransform<'_, T, B> {
                 let (whole, _) = self.columns.as_chunks_mut::<MAX_POINTS>();
                 for (column, to) in whole[..columns].iter_mut().enumerate() {
                     let x = (first + column).wrapping_sub(self.tiles.padding[1]);
-                    let transformed = if x < width {
-                        T::inputs::<V, B>(proof, &rows.map(|row| V::load(proof, &row[x])))
-                    } else {
-                        [zero; MAX_POINTS]
-                    };
+                    // No closures: one that the compiler does not inline is compiled for the baseline.
+                    let mut pixels = [zero; MAX_POINTS];
+                    if x < width {
+                        for i in 0..T::POINTS {
+                            pixels[i] = V::load(proof, &rows[i][x]);
+                        }
+                    }
+                    let transformed = T::inputs::<V, B>(proof, &pixels);
                     for i in 0..T::POINTS {
                         transformed[i].store(&mut to[i]);
                     }
@@ -63,8 +66,10 @@ impl<T: Points, const B: usize> VectorLoop<B> for InputTransform<'_, T, B> {
                     let columns: &[[[f32; B]; MAX_POINTS]] = &whole[tile * T::OUTPUTS..][..T::POINTS];
                     let at = block * self.block + run.at + tile;
                     for i in 0..T::POINTS {
-                        let along: [V; MAX_POINTS] =
-                            std::array::from_fn(|j| V::load(proof, &columns[j.min(T::POINTS - 1)][i]));
+                        let mut along = [zero; MAX_POINTS];
+                        for j in 0..T::POINTS {
+                            along[j] = V::load(proof, &columns[j][i]);
+                        }
                         let transformed = T::inputs::<V, B>(proof, &along);
                         for j in 0..T::POINTS {
                             transformed[j].store(&mut self.to[(i * T::POINTS + j) * self.point + at]);

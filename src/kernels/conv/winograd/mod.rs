@@ -16,19 +16,21 @@ mod output;
 mod plan;
 mod points;
 mod product;
+mod spread;
 mod tiles;
 mod weights;
 
 use std::marker::PhantomData;
 
 pub(crate) use self::implementation::Winograd;
-use self::input::InputTransform;
+pub(crate) use self::input::InputTransform;
 use self::output::OutputTransform;
 use self::plan::WinogradPlan;
 use self::plan::{Part, Unit};
-use self::points::{Four, Points, Two};
+pub(crate) use self::points::{Four, MAX_POINTS, Points, Two};
 use self::product::Product;
-use self::tiles::TileRun;
+pub(crate) use self::spread::SpreadTransform;
+pub(crate) use self::tiles::{TileRun, Tiles};
 use self::weights::{WeightTransform, transformed};
 use super::epilogue::Finish;
 use super::tiled::{F32Operands, Out, Plain};

@@ -33,9 +33,11 @@ impl<T: Points, const B: usize> VectorLoop<B> for OutputTransform<'_, T, B> {
             let left = (self.run.column + tile) * T::OUTPUTS;
             let mut half = [[bias; MAX_POINTS]; MAX_OUTPUTS];
             for j in 0..T::POINTS {
-                let down: [V; MAX_POINTS] = std::array::from_fn(|i| {
-                    V::load(proof, &self.sums[(i.min(T::POINTS - 1) * T::POINTS + j) * self.point + tile])
-                });
+                // No closures: one that the compiler does not inline is compiled for the baseline.
+                let mut down = [bias; MAX_POINTS];
+                for i in 0..T::POINTS {
+                    down[i] = V::load(proof, &self.sums[(i * T::POINTS + j) * self.point + tile]);
+                }
                 let transformed = T::outputs::<V, B>(proof, &down);
                 for i in 0..T::OUTPUTS {
                     half[i][j] = transformed[i];

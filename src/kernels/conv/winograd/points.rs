@@ -9,12 +9,12 @@
 use crate::simd::vectors::Vector;
 
 /// The most points of a transform.
-pub(super) const MAX_POINTS: usize = 6;
+pub(crate) const MAX_POINTS: usize = 6;
 /// The most outputs of a tile along one axis.
 pub(super) const MAX_OUTPUTS: usize = 4;
 
 /// The transforms of one choice of points. Of each array the first `POINTS` or `OUTPUTS` elements count.
-pub(super) trait Points: Copy + Send + Sync {
+pub(crate) trait Points: Copy + Send + Sync {
     /// Outputs of a tile along one axis.
     const OUTPUTS: usize;
     /// Inputs of a tile along one axis, and points.
@@ -23,15 +23,19 @@ pub(super) trait Points: Copy + Send + Sync {
     const TAPS: [[f64; 3]; MAX_POINTS];
     /// The taps at each point, in f32.
     fn taps<V: Vector<B>, const B: usize>(proof: V::Proof, taps: [V; 3]) -> [V; MAX_POINTS];
+    /// `taps` transposed, for gradients: from those of the taps at each point to those of the taps.
+    fn gathered<V: Vector<B>, const B: usize>(proof: V::Proof, at: &[V; MAX_POINTS]) -> [V; 3];
     /// The inputs at each point.
     fn inputs<V: Vector<B>, const B: usize>(proof: V::Proof, x: &[V; MAX_POINTS]) -> [V; MAX_POINTS];
     /// The outputs from the products.
     fn outputs<V: Vector<B>, const B: usize>(proof: V::Proof, y: &[V; MAX_POINTS]) -> [V; MAX_OUTPUTS];
+    /// `outputs` transposed, for gradients: from the gradients of the outputs to those of the products.
+    fn spread<V: Vector<B>, const B: usize>(proof: V::Proof, y: &[V; MAX_OUTPUTS]) -> [V; MAX_POINTS];
 }
 
 /// F(2, 3): points 0, 1, -1, infinity.
 #[derive(Clone, Copy)]
-pub(super) struct Two;
+pub(crate) struct Two;
 
 impl Points for Two {
     const OUTPUTS: usize = 2;
@@ -47,6 +51,13 @@ impl Points for Two {
     }
 
     #[inline(always)]
+    fn gathered<V: Vector<B>, const B: usize>(proof: V::Proof, at: &[V; MAX_POINTS]) -> [V; 3] {
+        let half = V::splat(proof, 0.5);
+        let sum = at[1].add(at[2]);
+        [at[0].add_product(half, sum), half.mul(at[1].sub(at[2])), at[3].add_product(half, sum)]
+    }
+
+    #[inline(always)]
     fn inputs<V: Vector<B>, const B: usize>(_: V::Proof, x: &[V; MAX_POINTS]) -> [V; MAX_POINTS] {
         let last = x[3].sub(x[1]);
         [x[0].sub(x[2]), x[1].add(x[2]), x[2].sub(x[1]), last, last, last]
@@ -56,6 +67,11 @@ impl Points for Two {
     fn outputs<V: Vector<B>, const B: usize>(_: V::Proof, y: &[V; MAX_POINTS]) -> [V; MAX_OUTPUTS] {
         let second = y[1].sub(y[2]).add(y[3]);
         [y[0].add(y[1]).add(y[2]), second, second, second]
+    }
+
+    #[inline(always)]
+    fn spread<V: Vector<B>, const B: usize>(_: V::Proof, y: &[V; MAX_OUTPUTS]) -> [V; MAX_POINTS] {
+        [y[0], y[0].add(y[1]), y[0].sub(y[1]), y[1], y[1], y[1]]
     }
 }
 
@@ -67,7 +83,7 @@ fn number<V: Vector<B>, const B: usize>(proof: V::Proof, x: f64) -> V {
 
 /// F(4, 3): points 0, +-5/8, +-3/2, infinity. With +-1 and +-2 the errors would be 2.2 times as large.
 #[derive(Clone, Copy)]
-pub(super) struct Four;
+pub(crate) struct Four;
 
 /// The smaller and the larger point, and their squares.
 const A: f64 = 0.625;
@@ -109,6 +125,24 @@ impl Points for Four {
     }
 
     #[inline(always)]
+    fn gathered<V: Vector<B>, const B: usize>(proof: V::Proof, at: &[V; MAX_POINTS]) -> [V; 3] {
+        let (sum_a, difference_a) = (at[1].add(at[2]), at[1].sub(at[2]));
+        let (sum_b, difference_b) = (at[3].add(at[4]), at[3].sub(at[4]));
+        [
+            number::<V, B>(proof, 1.0 / AT_0)
+                .mul(at[0])
+                .add_product(number::<V, B>(proof, 1.0 / AT_A), sum_a)
+                .add_product(number::<V, B>(proof, 1.0 / AT_B), sum_b),
+            number::<V, B>(proof, A / AT_A)
+                .mul(difference_a)
+                .add_product(number::<V, B>(proof, B_ / AT_B), difference_b),
+            at[5]
+                .add_product(number::<V, B>(proof, AA / AT_A), sum_a)
+                .add_product(number::<V, B>(proof, BB / AT_B), sum_b),
+        ]
+    }
+
+    #[inline(always)]
     fn inputs<V: Vector<B>, const B: usize>(proof: V::Proof, x: &[V; MAX_POINTS]) -> [V; MAX_POINTS] {
         let (product, sum) = (number::<V, B>(proof, AT_0), number::<V, B>(proof, AA + BB));
         let (a, b, aa, bb) = (
@@ -140,6 +174,15 @@ impl Points for Four {
             y[5].add_product(number::<V, B>(proof, AA * A), difference_a)
                 .add_product(number::<V, B>(proof, BB * B_), difference_b),
         ]
+    }
+
+    #[inline(always)]
+    fn spread<V: Vector<B>, const B: usize>(proof: V::Proof, y: &[V; MAX_OUTPUTS]) -> [V; MAX_POINTS] {
+        let even_a = y[0].add_product(number::<V, B>(proof, AA), y[2]);
+        let even_b = y[0].add_product(number::<V, B>(proof, BB), y[2]);
+        let odd_a = number::<V, B>(proof, A).mul(y[1]).add_product(number::<V, B>(proof, AA * A), y[3]);
+        let odd_b = number::<V, B>(proof, B_).mul(y[1]).add_product(number::<V, B>(proof, BB * B_), y[3]);
+        [y[0], even_a.add(odd_a), even_a.sub(odd_a), even_b.add(odd_b), even_b.sub(odd_b), y[3]]
     }
 }
 
@@ -199,12 +242,27 @@ mod tests {
                 let (got, want) = (row[i].value(), table[i][tap].value());
                 let error = (got - want).abs();
                 assert!(error <= 0.51 * f64::from(f32::EPSILON) * want.abs(), "{i} {tap}: {got} for {want}");
+                let transposed = T::gathered::<Fraction, 1>((), &unit(i))[tap];
+                assert_eq!(transposed.value(), got, "{i} {tap}, transposed");
+            }
+        }
+    }
+
+    /// `<outputs(p), y> = <p, spread(y)>` for each pair of a point and an output.
+    fn spread_is_outputs_transposed<T: Points>() {
+        for point in 0..T::POINTS {
+            let outputs = exact::outputs::<T>(unit(point));
+            for output in 0..T::OUTPUTS {
+                let spread = exact::spread::<T>(unit(output));
+                assert_eq!(spread[point], outputs[output], "point {point}, output {output}");
             }
         }
     }
 
     #[test]
     fn transforms_are_exact_in_rationals() {
+        spread_is_outputs_transposed::<Two>();
+        spread_is_outputs_transposed::<Four>();
         each_tap_meets_its_input::<Two>();
         each_tap_meets_its_input::<Four>();
         a_tile_is_the_convolution::<Two>();

@@ -6,7 +6,7 @@ use crate::kernels::conv::ConvGeometry;
 
 /// The tiles of all images, numbered image by image and row by row.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Tiles {
+pub(crate) struct Tiles {
     /// Tiles of an image along H and W.
     pub grid: [usize; 2],
     /// Padding before H and W.
@@ -17,7 +17,7 @@ pub(super) struct Tiles {
 
 /// Neighbouring tiles of one row.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct TileRun {
+pub(crate) struct TileRun {
     pub image: usize,
     pub row: usize,
     pub column: usize,
