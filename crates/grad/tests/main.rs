@@ -386,6 +386,26 @@ fn gradients_that_are_not_as_their_value_are_refused_before_the_way_back() {
 }
 
 #[test]
+fn a_way_back_stops_before_the_step_that_it_is_asked_at() {
+    let run = |steps: usize| {
+        let mut tape = Tape::open();
+        let x = tape.variable(strided(&[1.0, -2.0], &[1, 2]).into());
+        let mut y = x.clone();
+        for _ in 0..3 {
+            y = tape.call(&op("relu", &["x"]), &[&y]).unwrap();
+        }
+        let (mut asked, one) = (0, strided(&[1.0, 1.0], &[1, 2]).into());
+        let made = tape.backward_until(&y, one, &mut || {
+            asked += 1;
+            asked > steps
+        });
+        (made.unwrap().map(|made| plain(made.of(&x).unwrap())), asked)
+    };
+    assert_eq!(run(2), (None, 3));
+    assert_eq!(run(3), (Some(vec![1.0, 0.0]), 3));
+}
+
+#[test]
 fn two_runs_give_the_same_bits_with_one_thread_and_two() {
     for kind in [Kind::Nhwc, Kind::Blocked] {
         let one = run_with_threads(1, || train(kind));

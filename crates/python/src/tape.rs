@@ -17,6 +17,7 @@ use crate::exchange;
 use crate::name::{self, Name, shown};
 use crate::number::{self, Number};
 use crate::opaque::{LAYOUT, key_of};
+use crate::signals::Signals;
 use crate::tensor::{PyTensor, format_of};
 
 /// What a tape is good for.
@@ -349,7 +350,8 @@ impl PyTape {
         self.value("constant", x, Tape::constant)
     }
 
-    /// The gradients of the variables, from a loss of one element or from the gradient of any value. Frees what was saved.
+    /// The gradients of the variables, from a loss of one element or from the gradient of any value. Frees what was saved. Ctrl-C works
+    /// between two steps; the tape is spent then.
     #[pyo3(signature = (loss, gradient = None, *, threads = None))]
     fn backward(
         &self,
@@ -383,7 +385,18 @@ impl PyTape {
                     State::Spent(_) => unreachable!("it had a tape just now"),
                 }
             })?;
-            on_threads(op, threads, || Ok(tape.backward_from(from, diff)?))
+            let signals = Signals::new();
+            let run = || match tape.backward_until(from, diff, &mut || signals.stop())? {
+                Some(made) => Ok(made),
+                None => Err(wrong(
+                    op,
+                    "tape",
+                    "a call that was ended",
+                    "its steps run to the first",
+                    "record the program again",
+                )),
+            };
+            signals.end(on_threads(op, threads, run))
         })?;
         Ok(PyGradients(made))
     }

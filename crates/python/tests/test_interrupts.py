@@ -1,4 +1,4 @@
-"""Ctrl-C while a model is planned."""
+"""Ctrl-C while a model is planned, and while a tape runs back."""
 
 import functools
 import signal
@@ -46,21 +46,47 @@ except KeyboardInterrupt:
 print("planned", flush=True)
 """
 
+#: Runs a tape back, which takes a second or more. The ticks are as above.
+BACKWARD = """
+import itertools, signal, sys
+import blocktensor as bt
+import numpy as np
 
-def interrupted(program, folder, monkeypatch):
+weights = bt.from_numpy(np.full((64, 64, 3, 3), 0.001, np.float32))
+with bt.grad.Tape() as tape:
+    w = tape.variable(weights)
+    y = tape.constant(bt.from_numpy(np.ones((1, 64, 48, 48), np.float32)))
+    for _ in range(400):
+        y = bt.ops.conv2d(y, w, padding=1)
+ticks = itertools.count(1)
+signal.signal(signal.SIGALRM, lambda *_: next(ticks) == 3 and print("running", flush=True))
+signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+try:
+    tape.backward(y, bt.from_numpy(np.ones((1, 64, 48, 48), np.float32)), threads=1)
+except KeyboardInterrupt:
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    print("interrupted", flush=True)
+    # The library still works.
+    print(bt.ops.relu(weights).shape, flush=True)
+    sys.exit(7)
+print("done", flush=True)
+"""
+
+
+def interrupted(program, folder, monkeypatch, begun="planning", after="(1, 34, 96, 96)"):
     monkeypatch.setenv("BLOCKTENSOR_CACHE", str(folder))
     monkeypatch.setenv("RAYON_NUM_THREADS", "2")
     # A job in the background may have been started with the signal ignored.
     heard = functools.partial(signal.signal, signal.SIGINT, signal.default_int_handler)
     child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, preexec_fn=heard)
-    assert child.stdout.readline() == "planning\n"
+    assert child.stdout.readline() == f"{begun}\n"
     child.send_signal(signal.SIGINT)
     sent = time.monotonic()
     line = child.stdout.readline()
     took = time.monotonic() - sent
     out, _ = child.communicate(timeout=60)
     assert (line, child.returncode) == ("interrupted\n", 7)
-    assert out == "(1, 34, 96, 96)\n"
+    assert out == f"{after}\n"
     # Half a second where the machine is not busy.
     assert took < 2
 
@@ -80,3 +106,7 @@ def test_ctrl_c_while_a_file_is_planned_again(tmp_path, monkeypatch):
     path = tmp_path / "file.plan"
     program = PLANNING.replace("SAVED", str(path)).replace("N}", "2}")
     interrupted(program.replace("THREADS", "1"), tmp_path / "cache", monkeypatch)
+
+
+def test_ctrl_c_while_a_tape_runs_back(tmp_path, monkeypatch):
+    interrupted(BACKWARD, tmp_path, monkeypatch, "running", "(64, 64, 3, 3)")

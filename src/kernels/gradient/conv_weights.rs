@@ -135,6 +135,12 @@ impl<'a> Blocks<'a> {
         Blocks::packed::<B>(op, &from, channels, sizes)
     }
 
+    /// Whether the pixels of an image of these sizes follow each other as those of a row do.
+    fn is_one_line(&self, [_, h, w]: [usize; 3]) -> bool {
+        let [of_d, of_h, of_w] = self.spatial;
+        of_h == w * of_w && of_d == h * of_h
+    }
+
     /// A copy in blocks of `B`, with zeros beyond the channels.
     fn packed<const B: usize>(
         op: &'static str,
@@ -360,6 +366,8 @@ where
     let channels = |of_group| Channels { images: g.n, groups, of_group };
     let x = Blocks::of::<B>(g.op, x, channels(of_x), input)?;
     let diff = Blocks::of::<B>(g.op, diff, channels(o), output)?;
+    let line = line_of(g).filter(|_| x.is_one_line(input) && diff.is_one_line(output));
+    let g = line.as_ref().unwrap_or(g);
     let blocks = groups * o_blocks * c_blocks;
     let side = tiling.side::<B>();
     let taps_of_task = if blocks < FEW_TASKS { 1 } else { taps };
@@ -393,6 +401,25 @@ where
         }
     });
     Ok(())
+}
+
+/// A convolution that reads one pixel for each of the result as one of images with one row: it has no short rows.
+fn line_of(g: &ConvGeometry) -> Option<ConvGeometry> {
+    let all = |list: &Dims, value: usize| list.iter().all(|&v| v == value);
+    let is_pointwise = all(&g.kernel, 1) && all(&g.stride, 1) && g.input == g.output && all(&g.pad_begin, 0);
+    let one = |value: usize| Dims::filled(value, 1);
+    let pixels = one(g.input.iter().product());
+    is_pointwise.then(|| ConvGeometry {
+        input: pixels,
+        output: pixels,
+        kernel: one(1),
+        stride: one(1),
+        dilation: one(1),
+        pad_begin: one(0),
+        pad_end: one(0),
+        output_padding: one(0),
+        ..*g
+    })
 }
 
 /// The sums of some taps of a tile, and what they are of.

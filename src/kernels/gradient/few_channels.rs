@@ -45,15 +45,17 @@ where
     let few = Few { g, phase, diff, source: Source::new(g, &x, width(MOST_AT_ONCE))? };
     let (o_blocks, rows) = (g.o / B, kd * kh);
     let parts = if o_blocks < TASKS_PER_THREAD * current_threads() { rows } else { 1 };
-    for_each_chunk(tiles, rows / parts * kw * B * B, |i, to| {
-        let (block, first) = (i / parts, i % parts * (rows / parts));
-        for (row, to) in (first..).zip(to.chunks_mut(kw * B * B)) {
-            let mut sums = [[0f64; B]; MOST_AT_ONCE];
-            if B == 16 && width(AT_ONCE) == MOST_AT_ONCE {
-                few.add::<B, MOST_AT_ONCE>(block, row, &mut sums);
-            } else {
-                few.add::<B, AT_ONCE>(block, row, &mut sums[..width(AT_ONCE)]);
-            }
+    let of_task = rows / parts;
+    for_each_chunk(tiles, of_task * kw * B * B, |i, to| {
+        let (block, first) = (i / parts, i % parts * of_task);
+        let at_once = width(AT_ONCE);
+        let mut sums = vec![[0f64; B]; of_task * at_once];
+        if B == 16 && at_once == MOST_AT_ONCE {
+            few.add::<B, MOST_AT_ONCE>(block, first, at_once, &mut sums);
+        } else {
+            few.add::<B, AT_ONCE>(block, first, at_once, &mut sums);
+        }
+        for (sums, to) in sums.chunks(at_once).zip(to.chunks_mut(kw * B * B)) {
             // Beyond the channels there are zeros.
             to.fill(0.0);
             for (i, sums) in sums[..kw * g.c].iter().enumerate() {
@@ -103,35 +105,43 @@ struct Few<'a> {
 }
 
 impl Few<'_> {
-    /// Adds up the products of a block of output channels with what they meet in one row of taps, `R` numbers at a time.
-    fn add<const B: usize, const R: usize>(&self, block: usize, row_of_taps: usize, sums: &mut [[f64; B]])
-    where
+    /// Adds up the products of a block of output channels with what they meet in rows of taps from the `first` on, `R` numbers of the
+    /// `width` of each at a time. All rows of taps read some pixels before the next ones come.
+    fn add<const B: usize, const R: usize>(
+        &self,
+        block: usize,
+        first: usize,
+        width: usize,
+        sums: &mut [[f64; B]],
+    ) where
         Width<B>: VectorWidth<B>,
     {
         let Few { g, phase: Phase { axes }, diff, source } = self;
         let [_, kh, _] = cube(&g.kernel, 1);
         let [od, oh, ow] = cube(&g.output, 1);
-        let k = [row_of_taps / kh, row_of_taps % kh];
         let diff_at = diff.channel(block * B);
         let (all, at_once) = (g.n * od * oh, PIXELS_IN_F32.div_ceil(ow));
         let mut starts = Vec::with_capacity(at_once);
-        for first in (0..all).step_by(at_once) {
-            starts.clear();
-            let inside = rows_inside(g, axes, k, first..(first + at_once).min(all));
-            starts.extend(inside.map(|[from, to]| {
-                let x_at = row_at(source.image, &source.spatial, from);
-                [x_at, diff_at + row_at(diff.image, &diff.spatial, to)]
-            }));
-            for (i, sums) in sums.chunks_mut(R).enumerate() {
-                let rows = Rows {
-                    x: &source.data[i * R..],
-                    x_step: axes[2].step * source.spatial[2],
-                    diff: diff.data,
-                    diff_step: diff.spatial[2],
-                    starts: &starts,
-                    count: ow,
-                };
-                Width::<B>::dispatch(Products::<B, R> { rows, sums });
+        for pixels in (0..all).step_by(at_once) {
+            for (row_of_taps, sums) in (first..).zip(sums.chunks_mut(width)) {
+                starts.clear();
+                let k = [row_of_taps / kh, row_of_taps % kh];
+                let inside = rows_inside(g, axes, k, pixels..(pixels + at_once).min(all));
+                starts.extend(inside.map(|[from, to]| {
+                    let x_at = row_at(source.image, &source.spatial, from);
+                    [x_at, diff_at + row_at(diff.image, &diff.spatial, to)]
+                }));
+                for (i, sums) in sums.chunks_mut(R).enumerate() {
+                    let rows = Rows {
+                        x: &source.data[i * R..],
+                        x_step: axes[2].step * source.spatial[2],
+                        diff: diff.data,
+                        diff_step: diff.spatial[2],
+                        starts: &starts,
+                        count: ow,
+                    };
+                    Width::<B>::dispatch(Products::<B, R> { rows, sums });
+                }
             }
         }
     }
