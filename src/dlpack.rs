@@ -13,15 +13,19 @@ use crate::dtype::DType;
 use crate::error::{Call, Complaint, Error, Result, Text, fail};
 use crate::layout::blocked::Layout;
 use crate::layout::dims::MAX_RANK;
+use crate::tensor::any::TensorRef;
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::foreign::Foreign;
 use crate::tensor::integers::Width;
+use crate::tensor::quantization::refuse;
 use crate::tensor::strided::StridedTensor;
 
 /// The version that is exported; every 1.x is imported.
 pub const VERSION: DLPackVersion = DLPackVersion { major: 1, minor: 1 };
 /// Set in `flags` if the receiver must not write (`DLPACK_FLAG_BITMASK_READ_ONLY`).
 pub const READ_ONLY: u64 = 1;
+/// Why a quantised tensor is not exported.
+const NO_SCALES: &str = "DLPack has no scales and zero points";
 /// `kDLCPU`.
 const CPU: i32 = 1;
 
@@ -228,14 +232,18 @@ impl<M: Managed> Drop for Received<M> {
 impl StridedTensor {
     /// Exports the tensor to another library, marked read-only, because other tensors here may share its memory. No copy is
     /// made; the receiver calls the deleter.
-    pub fn to_dlpack(&self) -> NonNull<DLManagedTensorVersioned> {
-        export(&self.storage, &self.dims, &self.strides, self.offset, self.dtype, true)
+    ///
+    /// # Errors
+    /// `UnsupportedDType` for a tensor with scales and zero points, which DLPack does not have.
+    pub fn to_dlpack(&self) -> Result<NonNull<DLManagedTensorVersioned>> {
+        refuse("to_dlpack", "self", TensorRef::Strided(self), NO_SCALES)?;
+        Ok(export(&self.storage, &self.dims, &self.strides, self.offset, self.dtype, true))
     }
 
     /// Exports the tensor to another library, which may write to it. No copy is made.
     ///
     /// # Errors
-    /// `Aliasing` if another tensor shares its storage.
+    /// `Aliasing` if another tensor shares its storage; as [`to_dlpack`](Self::to_dlpack).
     pub fn into_dlpack(self) -> Result<NonNull<DLManagedTensorVersioned>> {
         let t = self.unshared("into_dlpack")?;
         Ok(export(&t.storage, &t.dims, &t.strides, t.offset, t.dtype, false))
@@ -244,13 +252,14 @@ impl StridedTensor {
     /// As [`into_dlpack`](Self::into_dlpack), in the structure used before version 1, which has no read-only flag.
     ///
     /// # Errors
-    /// `Aliasing` if another tensor shares its storage.
+    /// As `into_dlpack`.
     pub fn into_dlpack_unversioned(self) -> Result<NonNull<DLManagedTensor>> {
         let t = self.unshared("into_dlpack_unversioned")?;
         Ok(export(&t.storage, &t.dims, &t.strides, t.offset, t.dtype, false))
     }
 
     fn unshared(mut self, op: &'static str) -> Result<StridedTensor> {
+        refuse(op, "self", TensorRef::Strided(&self), NO_SCALES)?;
         if Buffer::exclusive(&mut self.storage).is_none() {
             fail!(
                 Aliasing,
@@ -460,8 +469,10 @@ impl BlockedTensor {
     /// read-only: N, ceil(C / block), H, W, block (likewise for ranks 3 and 5). The lanes past C are zero. No copy is made.
     ///
     /// # Errors
-    /// `OpaqueLayout` for layouts other than a single block of channels.
+    /// `OpaqueLayout` for layouts other than a single block of channels; `UnsupportedDType` for a tensor with scales and zero
+    /// points.
     pub fn as_blocked_dlpack(&self) -> Result<NonNull<DLManagedTensorVersioned>> {
+        refuse("as_blocked_dlpack", "self", TensorRef::Blocked(self), NO_SCALES)?;
         let (layout, rank) = (*self.layout(), self.dims().len());
         let block = layout.block_of(1);
         if block < 2 || !Layout::blocked_activation(rank, block).is_ok_and(|l| l == layout) {

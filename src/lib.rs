@@ -160,8 +160,9 @@ pub use scratchpad::Scratchpad;
 pub use stand_ins::{are_stand_ins, with_stand_ins};
 pub use tensor::any::{OpaqueTensor, Operand, Tensor, TensorMut, TensorRef};
 pub use tensor::blocked::BlockedTensor;
-pub use tensor::desc::{Quantization, TensorDesc};
+pub use tensor::desc::TensorDesc;
 pub use tensor::foreign::Foreign;
+pub use tensor::quantization::Quantization;
 pub use tensor::result_format::FormatRule;
 pub use tensor::strided::StridedTensor;
 #[doc(hidden)]

@@ -10,6 +10,7 @@ use crate::layout::memory_format::MemoryFormat;
 use crate::ledger::{self, Cause, Move, Moved};
 use crate::tensor::any::{OpaqueTensor, Operand, Tensor, TensorRef};
 use crate::tensor::desc::TensorDesc;
+use crate::tensor::quantization;
 use crate::tensor::strided::StridedTensor;
 
 /// How a backend's tensors are made of strided tensors, and the way back: for those who insert reorders where they are needed,
@@ -55,8 +56,8 @@ const FROM_STRIDED: &str = "from_strided";
 const TO_STRIDED: &str = "to_strided";
 
 impl Tensor {
-    /// A copy with the strides or the layout of a descriptor, of any key; the tensor itself if it is like that. The ledger
-    /// records the reorder; from one blocked or foreign layout to another it makes two, with a row-major tensor between them.
+    /// A copy with the strides or the layout of a descriptor, of any key; the tensor itself if it is like that. Scales and zero
+    /// points are kept: the descriptor has the same, or none. The ledger records the reorder; from one blocked or foreign layout to another it makes two, with a row-major tensor between them.
     ///
     /// ```
     /// use blocktensor::{DType, Layout, MemoryFormat, StridedTensor, Tensor, TensorDesc};
@@ -67,13 +68,21 @@ impl Tensor {
     /// ```
     ///
     /// # Errors
-    /// `ShapeMismatch`, `DTypeMismatch`; `InvalidArgument` for a key whose backend registered no reorders
+    /// `ShapeMismatch`, `DTypeMismatch`; `UnsupportedDType` if a backend's reorder loses scales and zero points; `InvalidArgument` for a key whose backend registered no reorders
     /// ([`Registrar::reorders`](crate::dispatch::Registrar::reorders)); `ReorderDenied`, `OutOfMemory`; what that backend returns.
     #[track_caller]
     pub fn reorder(&self, to: &TensorDesc) -> Result<Tensor> {
         let location = Location::caller();
         let from = TensorDesc::of(self.as_ref());
         check_same(&from, to)?;
+        let quantized;
+        let to = match from.quantization() {
+            None => to,
+            Some(_) => {
+                quantized = to.clone().with_shared(from.shared());
+                &quantized
+            }
+        };
         if from == *to {
             return Ok(self.clone());
         }
@@ -94,6 +103,7 @@ impl Tensor {
             (Tensor::Opaque(x), DispatchKey::STRIDED) => {
                 let reorders = reorders_of(TO_STRIDED, x.key())?;
                 let plain = TensorDesc::strided(to.dims(), to.dtype(), MemoryFormat::Contiguous)?;
+                let plain = plain.with_shared(from.shared());
                 let work = || Ok((reorders.to_strided)(x)?.into());
                 let plain = recorded(TO_STRIDED, &from, &plain, location, work)?;
                 plain.reorder(to)
@@ -130,6 +140,11 @@ fn check_same(from: &TensorDesc, to: &TensorDesc) -> Result<()> {
         let got = format!("{} to {}", from.dtype(), to.dtype());
         return Err(Error::DTypeMismatch(differs(got, "dtype")));
     }
+    // A descriptor without scales and zero points is for any tensor.
+    if to.quantization().is_some() && to.quantization() != from.quantization() {
+        let got = format!("{from} to {to}");
+        return Err(Error::DTypeMismatch(differs(got, "scales and zero points")));
+    }
     Ok(())
 }
 
@@ -157,6 +172,10 @@ fn recorded(
     ledger::reorder(what, || {
         let made = work()?;
         let is = TensorDesc::of(made.as_ref());
+        if is.quantization() != to.quantization() {
+            let rule = "the reorder of the backend does not keep its scales and zero points";
+            return Err(quantization::refused(op, "self", from.to_string(), rule));
+        }
         if is == *to { Ok(made) } else { Err(unlike(op, &is, to)) }
     })
 }

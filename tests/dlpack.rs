@@ -244,7 +244,7 @@ fn dlpack_imports_and_exports_unversioned_tensors() {
 fn dlpack_export_copies_nothing() {
     let t = StridedTensor::from_slice(&Rng(1).reals(24), &[2, 3, 4]).unwrap().transpose(0, 2).unwrap();
     let want = t.to_vec::<f32>().unwrap();
-    let out = t.to_dlpack();
+    let out = t.to_dlpack().unwrap();
     // SAFETY: live until it is consumed.
     let seen = unsafe { out.as_ref() };
     assert_eq!((seen.version, seen.flags, seen.dl_tensor.dtype), (VERSION, READ_ONLY, F32));
@@ -269,7 +269,7 @@ fn dlpack_export_copies_nothing() {
     for dtype in DType::ALL {
         let t = StridedTensor::zeros(&[2, 2], dtype, MemoryFormat::Contiguous).unwrap();
         // SAFETY: consumed once.
-        let again = unsafe { StridedTensor::from_dlpack(t.to_dlpack()) }.unwrap();
+        let again = unsafe { StridedTensor::from_dlpack(t.to_dlpack().unwrap()) }.unwrap();
         assert_eq!((again.dtype(), again.dims()), (dtype, t.dims()));
     }
 }

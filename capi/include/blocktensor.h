@@ -29,7 +29,7 @@
 #include <stdlib.h>
 
 // The version of the ABI that the header describes. Every change of the header's declarations has a new version.
-#define BT_ABI_VERSION 6
+#define BT_ABI_VERSION 7
 
 // The oldest version of the ABI whose programs this library runs: since then, declarations were only added.
 #define BT_ABI_OLDEST 1
@@ -505,6 +505,24 @@ typedef struct bt_api {
                              bt_handle *outs,
                              size_t room,
                              size_t *count);
+  // `bt_tensor_quantized`.
+  bt_status (*tensor_quantized)(bt_handle t,
+                                int64_t axis,
+                                size_t count,
+                                const float *scales,
+                                const int32_t *zero_points,
+                                bt_handle *out);
+  // `bt_tensor_quantization`.
+  bt_status (*tensor_quantization)(bt_handle t,
+                                   int64_t *axis,
+                                   size_t room,
+                                   float *scales,
+                                   int32_t *zero_points,
+                                   size_t *count);
+  // `bt_tensor_without_quantization`.
+  bt_status (*tensor_without_quantization)(bt_handle t, bt_handle *out);
+  // `bt_tensor_dequantized`.
+  bt_status (*tensor_dequantized)(bt_handle t, bt_handle *out);
 } bt_api;
 
 #ifdef __cplusplus
@@ -600,6 +618,44 @@ bt_status bt_reshape(bt_handle t,
                      const int64_t *dims,
                      bt_handle *out);
 
+// The same tensor with scales and zero points: a number is `scale * (integer - zero_point)`. `axis` is the axis that has `count`
+// pairs, one for each index; with -1, `count` is 1, and the pair is the whole tensor's. Elements are u8, s8 or s32. Views,
+// reorders and files keep the pairs; ops that do not read them refuse the tensor. `bt_tensor_read` gives the integers.
+//
+// # Safety
+// `scales` and `zero_points` hold `count` numbers each; `out` may be written.
+bt_status bt_tensor_quantized(bt_handle t,
+                              int64_t axis,
+                              size_t count,
+                              const float *scales,
+                              const int32_t *zero_points,
+                              bt_handle *out);
+
+// Reads the scales and zero points of a tensor. `count` gets their number, which is 0 for a tensor without; `axis` gets their
+// axis, or -1 if they are the whole tensor's or there are none. The first `room` of them are written: with 0, `scales` and
+// `zero_points` may be null.
+//
+// # Safety
+// `axis` is null or may be written; `scales` and `zero_points` may be written for `room` numbers each; `count` may be written.
+bt_status bt_tensor_quantization(bt_handle t,
+                                 int64_t *axis,
+                                 size_t room,
+                                 float *scales,
+                                 int32_t *zero_points,
+                                 size_t *count);
+
+// The same integers without scales and zero points. It shares the tensor's memory.
+//
+// # Safety
+// `out` may be written.
+bt_status bt_tensor_without_quantization(bt_handle t, bt_handle *out);
+
+// The numbers that the integers of a tensor with scales and zero points stand for, in f32.
+//
+// # Safety
+// `out` may be written.
+bt_status bt_tensor_dequantized(bt_handle t, bt_handle *out);
+
 // The same elements in a blocked layout, given by name. Null is this machine's native activation layout (never a weights
 // layout).
 //
@@ -638,7 +694,7 @@ bt_status bt_desc_new(int32_t dtype,
                       bt_handle *out);
 
 // Makes a tensor of zeros, strided or blocked, as described: `like` is a description or a tensor. Calls that write into a
-// tensor of yours can write into it.
+// tensor of yours can write into it. If `like` has scales and zero points, the tensor has the same, and its integers are 0.
 //
 // # Safety
 // `out` may be written.

@@ -198,6 +198,13 @@ class Description : public Described {
       : Described(adopt, detail::made([&](bt_handle *out) { return bt_desc_new(dtype, dims.size(), dims.data(), layout, out); })) {}
 };
 
+// Scales and zero points (bt_tensor_quantization): one pair (axis -1), or one for each index of an axis. No pairs: the tensor has none.
+struct Quantization {
+  int64_t axis = -1;
+  std::vector<float> scales;
+  std::vector<int32_t> zero_points;
+};
+
 class Tensor : public Described {
  public:
   using Described::Described;
@@ -252,6 +259,30 @@ class Tensor : public Described {
   }
   Tensor reshape(const Dims &dims) const {
     return Tensor(adopt, detail::made([&](bt_handle *out) { return bt_reshape(handle(), dims.size(), dims.data(), out); }));
+  }
+  // One scale and zero point for the whole tensor (axis -1), or one of each for each index of an axis.
+  Tensor quantized(const std::vector<float> &scales, const std::vector<int32_t> &zero_points, int64_t axis = -1) const {
+    if (scales.size() != zero_points.size()) throw std::invalid_argument("there is one zero point for each scale");
+    return Tensor(adopt, detail::made([&](bt_handle *out) {
+      return bt_tensor_quantized(handle(), axis, scales.size(), scales.data(), zero_points.data(), out);
+    }));
+  }
+  Quantization quantization() const {
+    Quantization of;
+    size_t count = 0;
+    check(bt_tensor_quantization(handle(), &of.axis, 0, nullptr, nullptr, &count));
+    of.scales.resize(count);
+    of.zero_points.resize(count);
+    check(bt_tensor_quantization(handle(), &of.axis, count, of.scales.data(), of.zero_points.data(), &count));
+    return of;
+  }
+  // bt_tensor_without_quantization
+  Tensor without_quantization() const {
+    return Tensor(adopt, detail::made([&](bt_handle *out) { return bt_tensor_without_quantization(handle(), out); }));
+  }
+  // bt_tensor_dequantized
+  Tensor dequantized() const {
+    return Tensor(adopt, detail::made([&](bt_handle *out) { return bt_tensor_dequantized(handle(), out); }));
   }
   // bt_reorder_into
   void reorder_into(const Tensor &dst) const { check(bt_reorder_into(handle(), dst.handle())); }

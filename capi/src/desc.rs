@@ -55,7 +55,7 @@ pub unsafe extern "C" fn bt_desc_new(
 }
 
 /// Makes a tensor of zeros, strided or blocked, as described: `like` is a description or a tensor. Calls that write into a
-/// tensor of yours can write into it.
+/// tensor of yours can write into it. If `like` has scales and zero points, the tensor has the same, and its integers are 0.
 ///
 /// # Safety
 /// `out` may be written.

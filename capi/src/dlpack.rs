@@ -67,7 +67,7 @@ pub unsafe extern "C" fn bt_tensor_to_dlpack(t: bt_handle, out: *mut bt_dlpack) 
         // SAFETY: the caller's promise.
         let out = unsafe { place(op, "out", out)? };
         let managed = match tensor(op, "t", t)? {
-            Tensor::Strided(t) => t.to_dlpack(),
+            Tensor::Strided(t) => t.to_dlpack()?,
             Tensor::Blocked(t) => t.to_dlpack()?,
             other => return Err(foreign(op, &other)),
         };

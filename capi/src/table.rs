@@ -16,6 +16,7 @@ use crate::operator::*;
 use crate::packed::*;
 use crate::packed_file::*;
 use crate::plan::*;
+use crate::quantization::*;
 use crate::reorder::*;
 use crate::scopes::*;
 use crate::status::{bt_last_error_code, bt_last_error_message, bt_status, guard};
@@ -24,7 +25,7 @@ use crate::tensor::*;
 use crate::text::*;
 
 /// The version of the ABI that the header describes. Every change of the header's declarations has a new version.
-pub const BT_ABI_VERSION: u32 = 6;
+pub const BT_ABI_VERSION: u32 = 7;
 
 /// The oldest version of the ABI whose programs this library runs: since then, declarations were only added.
 pub const BT_ABI_OLDEST: u32 = 1;
@@ -176,6 +177,10 @@ table! {
     bt_plan_load,
     bt_plan_run_into,
     bt_call_backward,
+    bt_tensor_quantized,
+    bt_tensor_quantization,
+    bt_tensor_without_quantization,
+    bt_tensor_dequantized,
 }
 
 /// The function table, for a caller compiled with a header of `version` whose `bt_api` has `struct_size` bytes. Null, and an

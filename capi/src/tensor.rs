@@ -178,7 +178,7 @@ unsafe fn optional_numbers<'a>(
 
 /// Calls `look` with the address of a tensor's first element, and its strides.
 fn with_memory(t: &StridedTensor, look: impl FnOnce(*const u8, &[usize])) {
-    let out = t.to_dlpack();
+    let out = t.without_quantization().to_dlpack().expect("it has no scales");
     // SAFETY: our own live export; its deleter is called once, after the last use; its offset is inside its memory.
     unsafe {
         let d = &out.as_ref().dl_tensor;

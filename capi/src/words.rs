@@ -39,6 +39,9 @@ impl Door for C<'_> {
             Call::NativeLayout(_) => "NULL",
             Call::ToDType(dtype) => return format!("bt_cast(t, BT_{}, &out)", dtype.to_uppercase()),
             Call::ToAnyDType => "bt_cast",
+            Call::Quantized => "bt_tensor_quantized",
+            Call::WithoutQuantization => "bt_tensor_without_quantization(t, &out)",
+            Call::Dequantized => "bt_tensor_dequantized(t, &out)",
             Call::Reshape(dims) => {
                 let list = dims.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
                 return format!("bt_reshape(t, {}, (int64_t[]){{{list}}}, &out)", dims.len());

@@ -97,10 +97,11 @@ fn parse(list: &str) -> Abi {
 }
 
 /// The modules of src with declarations, in the header's order.
-const SOURCES: [&str; 19] = [
+const SOURCES: [&str; 20] = [
     "status",
     "handles",
     "tensor",
+    "quantization",
     "reorder",
     "desc",
     "call",

@@ -30,7 +30,7 @@ fn give(t: &Tensor) -> bt_handle {
     };
     let dims: Vec<i64> = t.dims().iter().map(|&d| d as i64).collect();
     let dtype = DType::ALL.iter().position(|&d| d == t.dtype()).unwrap() as i32;
-    let export = t.to_dlpack();
+    let export = t.to_dlpack().unwrap();
     let (mut plain, mut blocked) = (0, 0);
     // SAFETY: a live tensor of ours, given back below; places for results.
     unsafe {

@@ -58,6 +58,9 @@ static void tensors() {
   EXPECT(x.cast(BT_S32).read<int32_t>()[1] == static_cast<int32_t>(x.read()[1]));
   EXPECT((x.reshape({6, -1}).dims() == bt::Dims{6, 16}));
   EXPECT(bt::Tensor(std::vector<uint8_t>{1, 2, 3}, {3}).cast(BT_F32).read()[2] == 3.0F);
+  const bt::Tensor bytes = bt::Tensor(std::vector<uint8_t>{1, 2, 3}, {3}).quantized({0.5F, 1.0F, 2.0F}, {0, 0, 1}, 0);
+  EXPECT(bytes.quantization().axis == 0 && bytes.quantization().scales[2] == 2.0F && bytes.quantization().zero_points[2] == 1);
+  EXPECT(bytes.dequantized().read()[2] == 4.0F && bytes.without_quantization().quantization().scales.empty());
 
   // Moved, not copied; a moved-from object is empty.
   const bt_handle handle = x.handle();

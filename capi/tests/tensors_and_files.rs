@@ -240,3 +240,84 @@ fn files_with_wrong_headers_are_errors() {
     let (rust, c) = unsafe { (StateDict::map(&path), bt_dict_map(c_path.as_ptr(), &mut h)) };
     same(0, "bt_dict_map", rust, c, &["could not be opened"]);
 }
+
+#[test]
+fn tensors_have_scales_and_zero_points() {
+    let plain = StridedTensor::from_slice(&[1u8, 2, 3, 4, 5, 6], &[1, 2, 3, 1]).unwrap();
+    let (dims, mut t) = ([1i64, 2, 3, 1], 0);
+    let bytes = [1u8, 2, 3, 4, 5, 6];
+    let (scales, zero_points) = ([0.5f32, 2.0], [3i32, 255]);
+    // SAFETY: live arrays of these lengths, and places for the results.
+    unsafe {
+        assert_eq!(bt_tensor_from_data(3, 4, dims.as_ptr(), null(), bytes.as_ptr().cast(), 6, &mut t), 0);
+        let quantized = |axis, count, out: &mut bt_handle| {
+            bt_tensor_quantized(t, axis, count, scales.as_ptr(), zero_points.as_ptr(), out)
+        };
+        let read = |t| {
+            let (mut axis, mut count, mut s, mut z) = (7, 7, [0f32; 2], [0i32; 2]);
+            assert_eq!(
+                bt_tensor_quantization(t, &mut axis, 2, s.as_mut_ptr(), z.as_mut_ptr(), &mut count),
+                0
+            );
+            let mut again = 7;
+            assert_eq!(bt_tensor_quantization(t, null_mut(), 0, null_mut(), null_mut(), &mut again), 0);
+            assert_eq!(again, count);
+            (axis, s[..count].to_vec(), z[..count].to_vec())
+        };
+        let none = (-1, vec![], vec![]);
+        let both = |axis| (axis, scales.to_vec(), zero_points.to_vec());
+        let (mut one, mut each, mut out) = (0, 0, 0);
+        assert_eq!(quantized(-1, 1, &mut one), 0);
+        assert_eq!(quantized(1, 2, &mut each), 0);
+        assert_eq!((read(t), read(one), read(each)), (none.clone(), (-1, vec![0.5], vec![3]), both(1)));
+        // They travel, and the integers are read as they are.
+        let mut blocked = 0;
+        assert_eq!(bt_to_blocked(each, c"nChw16c".as_ptr(), &mut blocked), 0);
+        assert_eq!(read(blocked), both(1));
+        assert_eq!(bt_to_strided(blocked, c"channels_last".as_ptr(), &mut out), 0);
+        assert_eq!(read(out), both(1));
+        let flat = [2i64, 3];
+        let mut reshaped = 0;
+        assert_eq!(bt_reshape(each, 2, flat.as_ptr(), &mut reshaped), 0);
+        assert_eq!(read(reshaped), both(0));
+        let mut integers = [0u8; 6];
+        assert_eq!(bt_tensor_read(reshaped, integers.as_mut_ptr().cast(), 6), 0);
+        assert_eq!(integers, bytes);
+        let mut zeros = 0;
+        assert_eq!(bt_tensor_zeros(each, &mut zeros), 0);
+        assert_eq!(read(zeros), both(1));
+        assert_eq!(bt_reorder_into(each, zeros), 0);
+        let (mut real, mut numbers) = (0, [0f32; 6]);
+        assert_eq!(bt_tensor_dequantized(each, &mut real), 0);
+        assert_eq!(bt_tensor_read(real, numbers.as_mut_ptr().cast(), 24), 0);
+        assert_eq!(numbers, [-1.0, -0.5, 0.0, -502.0, -500.0, -498.0]);
+        let mut bare = 0;
+        assert_eq!(bt_tensor_without_quantization(each, &mut bare), 0);
+        assert_eq!(read(bare), none);
+        // What does not keep them refuses the tensor, in C's words.
+        let rust = plain.quantized(blocktensor::Quantization::per_tensor(0.5, 3)).unwrap();
+        let c = bt_cast(one, 0, &mut out);
+        same(0, "bt_cast", rust.to_dtype(DType::F32), c, &["`without_quantization`"]);
+        let mut managed = null_mut();
+        let c = bt_tensor_to_dlpack(one, &mut managed);
+        same(0, "bt_tensor_to_dlpack", rust.to_dlpack(), c, &["`dequantized`", "DLPack"]);
+        let c = bt_reshape(each, 1, [6i64].as_ptr(), &mut out);
+        let rust = plain.quantized(blocktensor::Quantization {
+            axis: Some(1),
+            scales: scales.to_vec(),
+            zero_points: zero_points.to_vec(),
+        });
+        same(0, "bt_reshape", rust.unwrap().reshape(&[6]), c, &["axis 1 has a scale for each"]);
+        for (axis, count, part) in
+            [(-1, 2, "there must be 1"), (-2, 1, "or -1"), (4, 1, "4 axes"), (2, 2, "there must be 3")]
+        {
+            assert_ne!(quantized(axis, count, &mut out), 0);
+            let text = CStr::from_ptr(bt_last_error_message()).to_str().unwrap();
+            assert!(text.contains(part) && text.contains("bt_tensor_quantized"), "{text}");
+        }
+        assert_ne!(bt_tensor_dequantized(t, &mut out), 0);
+        for handle in [t, one, each, blocked, reshaped, zeros, real, bare] {
+            assert_eq!(bt_free(handle), 0);
+        }
+    }
+}

@@ -329,7 +329,7 @@ fn used(input: &mut Input, t: StridedTensor, f: &Fields, memory: &[Cell<u64>], g
             0 if rank > 1 => last.transpose(0, rank - 1).unwrap(),
             1 if rank > 0 => last.narrow(0, 0, last.dims()[0] / 2).unwrap(),
             2 => {
-                let again = last.to_dlpack();
+                let again = last.to_dlpack().unwrap();
                 // SAFETY: an export of our own, consumed once.
                 let again = unsafe { StridedTensor::from_dlpack(again) }.unwrap();
                 assert_eq!(bits(&again.clone().into()), bits(&last.into()));

@@ -14,6 +14,8 @@ use crate::layout::iterator::{self, Operand};
 use crate::layout::memory_format::MemoryFormat;
 use crate::layout::overlap::{check_own_memory, has_own_memory, span};
 use crate::simd;
+use crate::tensor::any::TensorRef;
+use crate::tensor::quantization;
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
 use crate::threads::{SyncPtr, check_process};
@@ -167,13 +169,14 @@ pub(crate) fn map3_to<A: Element, B: Element, C: Element, O: Element>(
 }
 
 /// Copies `src`, broadcast to the shape of `dst`, into `dst`, which keeps its strides. No dtype is converted. PyTorch's
-/// `copy_`.
+/// `copy_`. Both have the same scales and zero points, or none.
 ///
 /// The ledger does not count this as a reorder. Callers that reorder, such as `contiguous`, record that themselves.
 ///
 /// # Errors
 /// As [`map1_into`].
 pub fn copy_into(op: &'static str, dst: &mut StridedTensor, src: &StridedTensor) -> Result<()> {
+    quantization::check_same(op, TensorRef::Strided(dst), src.quantization())?;
     match dst.dtype() {
         DType::F32 => copy_elements::<f32>(op, dst, src),
         DType::S32 => copy_elements::<i32>(op, dst, src),

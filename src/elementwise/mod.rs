@@ -20,6 +20,10 @@
 //! tile through the first-level cache; no operand is copied as a whole. Loops are compiled for AVX-512, AVX2 and the
 //! baseline. Large loops are split over the threads, which never changes a result.
 //!
+//! # Scales and zero points
+//! Maps and reductions read the elements: the integers of a quantised tensor. Their results have no scales and zero points.
+//! Copies keep them.
+//!
 //! # Files
 //! | file | what it does |
 //! |---|---|

@@ -66,6 +66,12 @@ calls! {
     ToDType(dtype: &'static str = "f32") => format!("to_dtype(DType::{})", dtype.to_uppercase());
     /// A conversion to any dtype.
     ToAnyDType => "to_dtype";
+    /// A quantised tensor: one with scales and zero points.
+    Quantized => "quantized";
+    /// The integers of a quantised tensor, without its scales and zero points.
+    WithoutQuantization => "without_quantization";
+    /// The numbers that the integers of a quantised tensor stand for.
+    Dequantized => "dequantized";
     /// A view or copy of these sizes.
     Reshape(dims: Vec<usize> = vec![1, 16, 1, 1]) => format!("reshape(&{dims:?})");
     /// A view or copy of any sizes.

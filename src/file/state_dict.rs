@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::container::{Container, FileKind, NewTensor, StoredTensor, composed};
-use super::tensors::{file_dtype, row_major, tensor};
+use super::tensors::{QUANTIZATION, file_dtype, quantization_entry, quantized, row_major, tensor};
 use super::{shown, shown_path};
 use crate::error::{Call, Complaint, Error, Result, Text, fail};
 use crate::layout::memory_format::MemoryFormat;
@@ -163,7 +163,7 @@ impl StateDict {
     ///
     /// # Errors
     /// `FileAccess` if it cannot be opened or read; `CorruptFile` if it is not a complete safetensors file, or states a
-    /// format that its tensor cannot have; `OutOfMemory`, `ReorderDenied`.
+    /// format, or scales and zero points, that its tensor cannot have; `OutOfMemory`, `ReorderDenied`.
     #[track_caller]
     pub fn read(path: impl AsRef<Path>) -> Result<StateDict> {
         let (op, path) = ("StateDict::read", path.as_ref());
@@ -197,12 +197,19 @@ impl StateDict {
             }
             *t = t.contiguous(format)?.with_format_tag(format)?;
         }
+        let stated: Vec<(String, String)> =
+            dict.metadata.extract_if(.., |key, _| key.starts_with(QUANTIZATION)).collect();
+        for (key, json) in stated {
+            let name = &key[QUANTIZATION.len()..];
+            let made = quantized(op, path, name, &json, dict.get(name))?;
+            dict.insert(name, made);
+        }
         Ok(dict)
     }
 
     /// Writes a safetensors file with every tensor in row-major order, as other tools expect. The metadata records which
     /// tensors are channels-last (`memory_format:NAME`), and [`read`](Self::read) restores that format; other orders of
-    /// strides are not kept. Metadata, and tensors of types that have no kernel here (int64, bool), are written unchanged.
+    /// strides are not kept. Scales and zero points are recorded, too (`quantization:NAME`, in JSON). Metadata, and tensors of types that have no kernel here (int64, bool), are written unchanged.
     /// Afterwards the file is complete, or on an error the old file is unchanged; [`files::write`](crate::files::write()) says more.
     /// A file that is there is replaced only if it is empty or a safetensors file, and not one of packed weights.
     ///
@@ -221,6 +228,7 @@ impl StateDict {
                     if format != MemoryFormat::Contiguous {
                         metadata.insert(format!("{FORMAT}{name}"), format.name().into());
                     }
+                    metadata.extend(quantization_entry(name, t));
                     let (dtype, shape) = (file_dtype(t.dtype()), t.dims().to_vec());
                     NewTensor { name: name.clone(), dtype, shape, bytes: row_major(t)? }
                 }

@@ -1,17 +1,19 @@
 //! Tensors as a file stores them: row-major.
 
 use std::borrow::Cow;
+use std::path::Path;
 use std::sync::Arc;
 
 use safetensors::tensor::Dtype;
 
 use super::container::StoredTensor;
-use super::shown;
+use super::{shown, shown_path};
 use crate::dtype::{DType, Element};
 use crate::error::{Complaint, Error, Result};
 use crate::layout::dims::{Dims, MAX_RANK};
 use crate::layout::memory_format::MemoryFormat;
 use crate::memory::try_copied;
+use crate::tensor::quantization::Quantization;
 use crate::tensor::strided::StridedTensor;
 
 /// The stored tensor as a tensor.
@@ -38,6 +40,37 @@ pub(super) fn tensor(op: &'static str, name: &str, part: &StoredTensor) -> Resul
         Error::Overflow(complaint(rule, "write it with smaller sizes"))
     };
     StridedTensor::of_storage(op, Arc::clone(&part.data), dims, dtype).map_err(overflows)
+}
+
+/// The prefix of the metadata's keys for the scales and zero points of tensors.
+pub(super) const QUANTIZATION: &str = "quantization:";
+
+/// The metadata's entry for a tensor's scales and zero points, if it has any.
+pub(super) fn quantization_entry(name: &str, t: &StridedTensor) -> Option<(String, String)> {
+    let json = serde_json::to_string(t.quantization()?).expect("numbers and lists of them");
+    Some((format!("{QUANTIZATION}{name}"), json))
+}
+
+/// The tensor with the scales and zero points of its entry.
+///
+/// # Errors
+/// `CorruptFile` for a text that states none, and for some that the tensor cannot have.
+pub(super) fn quantized(
+    op: &'static str,
+    path: &Path,
+    name: &str,
+    json: &str,
+    t: Option<&StridedTensor>,
+) -> Result<StridedTensor> {
+    let bad = |why: &str| {
+        let what = format!("scales and zero points `{}` of tensor `{}`", shown(json), shown(name));
+        let got = format!("`{}`: {what}", shown_path(path));
+        let remedy = "remove the entry from the metadata, or write the file again";
+        Error::CorruptFile(Complaint::new(op, "path", got, shown(why), remedy))
+    };
+    let t = t.ok_or_else(|| bad("there is no such tensor"))?;
+    let quantization: Quantization = serde_json::from_str(json).map_err(|e| bad(&e.to_string()))?;
+    t.quantized(quantization).map_err(|e| bad(e.complaint().map_or("they do not fit", |c| &c.rule)))
 }
 
 /// The file's name of a dtype.

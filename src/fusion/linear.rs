@@ -211,7 +211,6 @@ impl FusedLinear {
     }
 
     fn described(&self, inputs: &[TensorDesc]) -> Result<LinearShape> {
-        crate::op::lookup::refuse_quantized(OP, &self.names, inputs)?;
         let tensors: Vec<Tensor> = inputs.iter().map(TensorDesc::without_elements).collect();
         let refs: Vec<TensorRef<'_>> = tensors.iter().map(crate::tensor::any::Operand::tensor_ref).collect();
         self.checked(&refs).map(|(_, s)| s)

@@ -13,7 +13,6 @@ use crate::op::rules::{Ranks, no_images, wrong_rank};
 use crate::op::schema::{ArgKind, ArgSpec, Schema};
 use crate::tensor::any::TensorRef;
 use crate::tensor::blocked::BlockedTensor;
-use crate::tensor::desc::TensorDesc;
 use crate::tensor::strided::StridedTensor;
 
 /// The checked arguments of one call, as a kernel sees them: all are there, their kinds match the schema, and the data
@@ -24,8 +23,6 @@ pub struct Args<'a> {
     pub(crate) schema: &'static Schema,
     pub(crate) key: DispatchKey,
     pub(crate) values: &'a [Arg<'a>],
-    /// The descriptors of all tensors, in order, if the call only asks for those of its results.
-    pub(crate) inputs: &'a [TensorDesc],
     pub(crate) location: &'static Location<'static>,
 }
 
@@ -82,7 +79,7 @@ impl<'a> Args<'a> {
                 "pass at least one tensor"
             );
         };
-        Ok(Args { op, schema, key: operand.key(), values, inputs: &[], location: Location::caller() })
+        Ok(Args { op, schema, key: operand.key(), values, location: Location::caller() })
     }
 
     /// Parameters alone, checked against a schema that has only parameters.
@@ -97,19 +94,7 @@ impl<'a> Args<'a> {
     /// Arguments that nobody checked: for reading parameters alone.
     pub(crate) fn unchecked(schema: &'static Schema, values: &'a [Arg<'a>]) -> Args<'a> {
         static NO_OP: Op = Op::new(&Schema::new("parameters", &[]));
-        Args {
-            op: &NO_OP,
-            schema,
-            key: DispatchKey::STRIDED,
-            values,
-            inputs: &[],
-            location: Location::caller(),
-        }
-    }
-
-    /// The same arguments, of a call that asks about tensors with these descriptors.
-    pub(crate) fn about(self, inputs: &'a [TensorDesc]) -> Args<'a> {
-        Args { inputs, ..self }
+        Args { op: &NO_OP, schema, key: DispatchKey::STRIDED, values, location: Location::caller() }
     }
 
     /// The op's name.

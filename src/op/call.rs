@@ -152,7 +152,7 @@ impl Op {
         values: &[Arg<'_>],
         inputs: &[TensorDesc],
     ) -> Result<Option<Vec<TensorDesc>>> {
-        let args = Args::unchecked(self.schema, values).about(inputs);
+        let args = Args::unchecked(self.schema, values);
         let taking = self.kernels(key).find(|kernel| kernel.takes(&args)).or_else(|| self.kernel(key));
         let wanted = |kernel: &Kernel| match kernel.preferred {
             Some(preferred) => preferred(self.schema, key, values, inputs),
@@ -214,16 +214,15 @@ impl Op {
     }
 
     /// Describes the results without computing them. The second value is the size of the scratchpad in **bytes**; it is 0
-    /// unless `with_scratchpad`. `inputs` describes the tensors of the call.
+    /// unless `with_scratchpad`. The tensors of the call need no elements.
     #[track_caller]
     pub(crate) fn described(
         &'static self,
         values: &[Arg<'_>],
-        inputs: &[TensorDesc],
         with_scratchpad: bool,
     ) -> Result<(Vec<TensorDesc>, usize)> {
         threads::enter(self.schema.name)?;
-        let args = Args::new(self, values)?.about(inputs);
+        let args = Args::new(self, values)?;
         let mut results = Results::description(self.schema, with_scratchpad);
         if !self.run(&args, &mut results)? {
             return Err(self.declined(&args));

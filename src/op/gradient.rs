@@ -28,7 +28,6 @@ use crate::op::call::Op;
 use crate::op::kernel::Kernel;
 use crate::op::lookup::refused;
 use crate::tensor::any::{Operand, Tensor, TensorRef};
-use crate::tensor::desc::TensorDesc;
 use crate::tensor::formats::Described;
 use crate::tensor::strided::StridedTensor;
 use crate::threads;
@@ -171,8 +170,7 @@ impl Op {
         if ![DispatchKey::STRIDED, DispatchKey::BLOCKED].contains(&args.key()) {
             return Ok(());
         }
-        let inputs: Vec<TensorDesc> = args.tensors_with_specs().map(|(_, t)| TensorDesc::of(t)).collect();
-        let expected = self.described(args.values(), &inputs, false)?.0;
+        let expected = self.described(args.values(), false)?.0;
         check_count(args, "results", results.len(), expected.len(), "they are those of the forward call")?;
         for (i, (result, desc)) in results.iter().zip(&expected).enumerate() {
             let is_other_layout =

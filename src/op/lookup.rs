@@ -3,13 +3,13 @@
 use std::fmt;
 
 use crate::dtype::DType;
-use crate::error::{Call, Complaint, Error, Result, Text};
+use crate::error::{Call, Complaint, Error, Text};
 use crate::op::args::Args;
 use crate::op::kernel::Kernel;
 use crate::op::rules::{DTypes, OutputDType, any_of};
 use crate::op::schema::{ArgSpec, Schema};
 use crate::tensor::any::{TensorMut, TensorRef};
-use crate::tensor::desc::TensorDesc;
+use crate::tensor::quantization;
 
 /// The dtypes that the operands and results of a call have together: one for each tensor argument of the schema, then one for
 /// each result.
@@ -167,11 +167,18 @@ fn each_once<'d>(lists: impl Iterator<Item = Option<&'d [DType]>>) -> Option<Vec
     Some(dtypes)
 }
 
-/// The first operand with quantisation parameters. Only descriptors have them.
+/// The first operand with scales and zero points.
 #[inline]
 fn quantized<'a>(args: &Args<'a>) -> Option<(&'static ArgSpec, TensorRef<'a>)> {
-    let at = args.inputs.iter().position(|desc| desc.quantization().is_some())?;
-    args.tensors_with_specs().nth(at)
+    // A plain loop, as every call runs it.
+    for (spec, value) in args.schema.args.iter().zip(args.values) {
+        for &t in value.tensors() {
+            if t.quantization().is_some() {
+                return Some((spec, t));
+            }
+        }
+    }
+    None
 }
 
 /// The error of a call whose tensors none of these kernels takes. It is about the first operand whose dtype no kernel takes beside
@@ -190,28 +197,8 @@ pub(crate) fn refused<'k>(args: &Args<'_>, kernels: impl Iterator<Item = &'k Ker
         left.retain(taken);
     }
     let (spec, t) = quantized(args).expect("a kernel takes these dtypes");
-    let reader = format!("no kernel for key `{}`", args.key());
-    unread_quantization(args.op(), spec.name, format!("{}, quantised", t.describe()), &reader)
-}
-
-fn unread_quantization(op: &'static str, argument: &'static str, got: String, reader: &str) -> Error {
-    let rule = format!("{reader} reads its scales and zero points");
-    let remedy = "describe it without them, and apply them before and after the op";
-    Error::UnsupportedDType(Complaint::new(op, argument, got, rule, remedy))
-}
-
-/// Refuses descriptors with quantisation parameters, for packed weights, which read none.
-pub(crate) fn refuse_quantized(
-    op: &'static str,
-    names: &[&'static str],
-    inputs: &[TensorDesc],
-) -> Result<()> {
-    match names.iter().zip(inputs).find(|(_, desc)| desc.quantization().is_some()) {
-        Some((name, desc)) => {
-            Err(unread_quantization(op, name, desc.to_string(), "no kernel of packed weights"))
-        }
-        None => Ok(()),
-    }
+    let rule = format!("no kernel for key `{}` reads its scales and zero points", args.key());
+    quantization::refused(args.op(), spec.name, t.describe(), rule)
 }
 
 /// The error of tensor `at` of a call. `dtypes` are those that kernels take for it beside the tensors before it. If kernels take
@@ -228,6 +215,9 @@ fn wrong_dtype(args: &Args<'_>, at: usize, dtypes: &[DType], is_taken_alone: boo
     let rounds = t.dtype().is_float() && !dtypes.iter().any(|d| d.is_float());
     let convert = || match dtypes.first() {
         None => "pass another tensor".into(),
+        Some(DType::F32) if t.quantization().is_some() => {
+            Text::from("make numbers of it with ") + Call::Dequantized
+        }
         Some(_) if rounds && dtypes.iter().any(|d| d.byte_range().is_some()) => {
             "make integers of it with `quantize`".into()
         }

@@ -17,6 +17,7 @@ use crate::scratchpad::Scratchpad;
 use crate::tensor::any::{OpaqueTensor, Tensor, TensorMut};
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::desc::TensorDesc;
+use crate::tensor::quantization;
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
 
@@ -171,7 +172,7 @@ impl<'a> Results<'a> {
             }
             Destination::Given(given) => {
                 check_all(self.schema, given, descs, false)?;
-                Ok(given.iter_mut().map(reborrow).collect())
+                Ok(given.iter_mut().map(TensorMut::reborrow).collect())
             }
         }
     }
@@ -188,7 +189,7 @@ impl<'a> Results<'a> {
             },
             Destination::Given(given) => {
                 check_all(self.schema, given, &[desc], any_strides)?;
-                Ok(reborrow(&mut given[0]))
+                Ok(given[0].reborrow())
             }
         }
     }
@@ -244,13 +245,13 @@ impl<'a> Results<'a> {
         // kernel. If the tensor does not match otherwise, the description below makes the error.
         if let Destination::Given(given) = &self.destination
             && let [TensorMut::Strided(t)] = given.as_slice()
-            && (&*t.dims, t.dtype()) == (dims, dtype)
+            && (&*t.dims, t.dtype(), t.quantization()) == (dims, dtype, None)
         {
             let Destination::Given(given) = &mut self.destination else {
                 unreachable!("it was just looked at")
             };
             check_own(self.schema.name, &mut given[0])?;
-            return strided(reborrow(&mut given[0]));
+            return strided(given[0].reborrow());
         }
         self.of_rule(rule, operands, dims, dtype, true)
     }
@@ -375,12 +376,15 @@ fn strided(t: TensorMut<'_>) -> KernelResult<&mut StridedTensor> {
 pub(crate) fn new_result(op: &'static str, desc: &TensorDesc) -> Result<Tensor> {
     match (desc.layout(), desc.strides()) {
         (Some(layout), _) => {
-            BlockedTensor::for_result(op, desc.dims(), layout, desc.dtype()).map(Tensor::Blocked)
+            let mut made = BlockedTensor::for_result(op, desc.dims(), layout, desc.dtype())?;
+            made.quantization = desc.shared();
+            Ok(Tensor::Blocked(made))
         }
         (None, Some(strides)) => {
             let (dims, strides) = (Dims::from_slice(desc.dims()), Dims::from_slice(strides));
             let made = StridedTensor::for_result(op, dims, strides, desc.dtype())?;
-            Ok(Tensor::Strided(StridedTensor { format_tag: desc.format_tag(), ..made }))
+            let (format_tag, quantization) = (desc.format_tag(), desc.shared());
+            Ok(Tensor::Strided(StridedTensor { format_tag, quantization, ..made }))
         }
         (None, None) => fail!(
             InvalidArgument,
@@ -390,14 +394,6 @@ pub(crate) fn new_result(op: &'static str, desc: &TensorDesc) -> Result<Tensor> 
             "only its backend can make it",
             "request it with `Results::opaque`"
         ),
-    }
-}
-
-fn reborrow<'b>(t: &'b mut TensorMut<'_>) -> TensorMut<'b> {
-    match t {
-        TensorMut::Strided(t) => TensorMut::Strided(t),
-        TensorMut::Blocked(t) => TensorMut::Blocked(t),
-        TensorMut::Opaque(t) => TensorMut::Opaque(t),
     }
 }
 
@@ -446,6 +442,9 @@ pub(crate) fn check_given(
     }
     if got.dtype() != desc.dtype() {
         return Err(Error::DTypeMismatch(complaint("pass a tensor of that dtype".into())));
+    }
+    if got.quantization() != desc.quantization() {
+        return Err(quantization::different(op, name, given.as_ref(), desc.quantization()));
     }
     let same_layout = match (got.strides(), desc.strides()) {
         (Some(given), Some(wanted)) => any_strides || same_strides(desc.dims(), given, wanted),

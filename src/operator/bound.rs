@@ -342,7 +342,7 @@ impl Operator for BoundOp {
 
     fn infer(&self, inputs: &[TensorDesc]) -> Result<Vec<TensorDesc>> {
         let tensors = described(inputs);
-        Ok(self.op.described(&self.args(&refs(&tensors))?, inputs, false)?.0)
+        Ok(self.op.described(&self.args(&refs(&tensors))?, false)?.0)
     }
 
     fn preferred(&self, key: DispatchKey, inputs: &[TensorDesc]) -> Result<Option<Vec<TensorDesc>>> {
@@ -355,7 +355,7 @@ impl Operator for BoundOp {
 
     fn scratchpad_bytes(&self, inputs: &[TensorDesc]) -> Result<usize> {
         let tensors = described(inputs);
-        Ok(self.op.described(&self.args(&refs(&tensors))?, inputs, true)?.1)
+        Ok(self.op.described(&self.args(&refs(&tensors))?, true)?.1)
     }
 
     #[track_caller]

@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use super::blocked::BlockedTensor;
+use super::quantization::{Quantization, Shared};
 use super::strided::StridedTensor;
 use crate::dtype::DType;
 use crate::error::{Call, Result, Text, fail};
@@ -20,6 +21,10 @@ pub trait OpaqueTensor: Any + Send + Sync + Debug {
     fn dtype(&self) -> DType;
     /// The name of its layout.
     fn layout_name(&self) -> String;
+    /// Its scales and zero points, if it has any. Kernels that do not read them are not given the tensor.
+    fn quantization(&self) -> Option<&Quantization> {
+        None
+    }
 }
 
 /// A tensor of any backend. Cloning is cheap: the storage is shared.
@@ -81,9 +86,29 @@ impl<'a> TensorRef<'a> {
         }
     }
 
+    /// The scales and zero points, if it has any.
+    #[inline]
+    pub fn quantization(self) -> Option<&'a Quantization> {
+        match self {
+            TensorRef::Strided(t) => t.quantization(),
+            TensorRef::Blocked(t) => t.quantization(),
+            TensorRef::Opaque(t) => t.quantization(),
+        }
+    }
+
+    /// As [`quantization`](Self::quantization), for another tensor or a descriptor to share.
+    pub(crate) fn shared_quantization(self) -> Shared {
+        match self {
+            TensorRef::Strided(t) => t.quantization.clone(),
+            TensorRef::Blocked(t) => t.quantization.clone(),
+            TensorRef::Opaque(t) => t.quantization().map(|q| Arc::new(q.clone())),
+        }
+    }
+
     /// How errors describe an operand: `[1, 64, 56, 56] f32 nChw16c`.
     pub fn describe(self) -> String {
-        format!("{:?} {} {}", self.dims(), self.dtype(), self.layout_name())
+        let quantization = self.quantization().map_or(String::new(), Quantization::describe);
+        format!("{:?} {} {}{quantization}", self.dims(), self.dtype(), self.layout_name())
     }
 
     /// An owned tensor that shares the storage.
@@ -139,6 +164,15 @@ impl TensorMut<'_> {
             TensorMut::Strided(t) => TensorRef::Strided(t),
             TensorMut::Blocked(t) => TensorRef::Blocked(t),
             TensorMut::Opaque(t) => TensorRef::Opaque(t),
+        }
+    }
+
+    /// The same tensor, borrowed for writing for a shorter time.
+    pub(crate) fn reborrow(&mut self) -> TensorMut<'_> {
+        match self {
+            TensorMut::Strided(t) => TensorMut::Strided(t),
+            TensorMut::Blocked(t) => TensorMut::Blocked(t),
+            TensorMut::Opaque(t) => TensorMut::Opaque(t),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::quantization::Shared;
 use super::strided::StridedTensor;
 use crate::buffer::Buffer;
 use crate::dtype::{DType, Element};
@@ -57,6 +58,7 @@ pub struct BlockedTensor {
     pub(super) dims: Dims,
     pub(super) layout: Layout,
     pub(super) dtype: DType,
+    pub(crate) quantization: Shared,
 }
 
 /// Sizes and storage size in **bytes** of a blocked tensor, checked on behalf of `op`.
@@ -81,11 +83,12 @@ impl BlockedTensor {
         dtype: DType,
     ) -> Result<BlockedTensor> {
         let (dims, bytes) = checked(op, dims, layout, dtype)?;
-        Ok(BlockedTensor { storage: Arc::new(Buffer::for_result(bytes)?), dims, layout: *layout, dtype })
+        let storage = Arc::new(Buffer::for_result(bytes)?);
+        Ok(BlockedTensor { storage, dims, layout: *layout, dtype, quantization: None })
     }
 
     /// The storage, padding included, as a dense strided tensor with these sizes: the outer dimensions and the inner blocks,
-    /// in memory order.
+    /// in memory order. It does not have the scales and zero points.
     pub(crate) fn storage_view(&self, op: &'static str, dims: Dims) -> Result<StridedTensor> {
         StridedTensor::of_storage(op, Arc::clone(&self.storage), dims, self.dtype)
     }
@@ -182,7 +185,8 @@ impl BlockedTensor {
 
 impl std::fmt::Debug for BlockedTensor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "BlockedTensor {{ {} {} {} }}", self.dtype, self.dims, self.layout)
+        let quantization = self.quantization.as_ref().map_or(String::new(), |q| q.describe());
+        write!(f, "BlockedTensor {{ {} {} {}{quantization} }}", self.dtype, self.dims, self.layout)
     }
 }
 

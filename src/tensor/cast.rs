@@ -9,7 +9,8 @@ use crate::elementwise::{MapDestination, map1_to};
 use crate::error::Result;
 use crate::layout::dims::Dims;
 use crate::math;
-use crate::tensor::any::TensorMut;
+use crate::tensor::any::{TensorMut, TensorRef};
+use crate::tensor::quantization::refuse;
 use crate::tensor::result_format::FormatRule;
 
 /// A number as another type: the `as` conversion, with f16 and bf16 converted by way of f32.
@@ -165,6 +166,9 @@ fn cast(op: &'static str, to: DType, dst: TensorMut<'_>, x: &StridedTensor, satu
     by_type!(F32 f32, BF16 bf16, F16 f16, U8 u8, S8 i8, S32 i32)
 }
 
+/// Why a quantised tensor has no other dtype.
+const AS_NUMBERS: &str = "scales and zero points belong to its integers, and another dtype has others";
+
 impl StridedTensor {
     /// The same numbers with another dtype, in the same memory format. Returns the tensor itself if it already has that
     /// dtype.
@@ -174,11 +178,12 @@ impl StridedTensor {
     /// undefined). From integer to integer: the low bits.
     ///
     /// # Errors
-    /// `Overflow`, `OutOfMemory`.
+    /// `Overflow`, `OutOfMemory`; `UnsupportedDType` for another dtype of a tensor with scales and zero points.
     pub fn to_dtype(&self, dtype: DType) -> Result<StridedTensor> {
         if dtype == self.dtype() {
             return Ok(self.clone());
         }
+        refuse("to_dtype", "self", TensorRef::Strided(self), AS_NUMBERS)?;
         let mut dst = FormatRule::ElementWise.empty_result("to_dtype", &[self], &self.dims, dtype)?;
         cast_to("to_dtype", &mut dst, self, false)?;
         Ok(dst)
@@ -189,11 +194,12 @@ impl BlockedTensor {
     /// The same numbers with another dtype, in the same layout: see [`StridedTensor::to_dtype`].
     ///
     /// # Errors
-    /// `Overflow`, `OutOfMemory`.
+    /// As there.
     pub fn to_dtype(&self, dtype: DType) -> Result<BlockedTensor> {
         if dtype == self.dtype() {
             return Ok(self.clone());
         }
+        refuse("to_dtype", "self", TensorRef::Blocked(self), AS_NUMBERS)?;
         let mut dst = BlockedTensor::for_result("to_dtype", &self.dims, &self.layout, dtype)?;
         cast_blocked_to("to_dtype", &mut dst, self, false)?;
         Ok(dst)

@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 use super::any::{OpaqueTensor, Tensor, TensorRef};
 use super::blocked::BlockedTensor;
 use super::formats::Described;
+use super::quantization::{Quantization, Shared};
 use super::strided::{StridedTensor, byte_count, element_count};
 use crate::buffer::Buffer;
 use crate::dtype::DType;
@@ -40,28 +41,6 @@ enum Order {
     Strided { strides: Dims, tag: Option<MemoryFormat> },
     Blocked(Layout),
     Opaque { key: DispatchKey, layout: Arc<str> },
-}
-
-/// Quantisation parameters: `real = scale * (integer - zero_point)`, with one pair for the tensor or one for each index of an
-/// axis. Registered ops refuse them, unless a kernel reads them; none of this crate does yet.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Quantization {
-    /// The axis that has one pair per index; `None` if one pair applies to the whole tensor.
-    pub axis: Option<usize>,
-    /// The scales.
-    pub scales: Vec<f32>,
-    /// The integers that represent 0, one for each scale.
-    pub zero_points: Vec<i32>,
-}
-
-impl Eq for Quantization {}
-
-impl std::hash::Hash for Quantization {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.axis.hash(state);
-        self.scales.iter().for_each(|s| s.to_bits().hash(state));
-        self.zero_points.hash(state);
-    }
 }
 
 impl TensorDesc {
@@ -181,31 +160,31 @@ impl TensorDesc {
             TensorRef::Blocked(t) => Order::Blocked(*t.layout()),
             TensorRef::Opaque(t) => Order::Opaque { key: t.key(), layout: t.layout_name().into() },
         };
-        TensorDesc { dims, dtype: t.dtype(), order, quantization: None }
+        TensorDesc { dims, dtype: t.dtype(), order, quantization: t.shared_quantization() }
     }
 
     /// The same descriptor with quantisation parameters.
     ///
     /// # Errors
-    /// `InvalidArgument` for an axis out of range; `ShapeMismatch` unless there is one scale and one zero point for the
-    /// tensor, or for each index of the axis.
+    /// As [`StridedTensor::quantized`].
     pub fn quantized(self, quantization: Quantization) -> Result<TensorDesc> {
-        let op = "TensorDesc::quantized";
-        let count = match quantization.axis {
-            None => 1,
-            Some(axis) if axis < self.dims.len() => self.dims[axis],
-            Some(axis) => {
-                let rule = format!("sizes {} have {} axes", self.dims, self.dims.len());
-                fail!(InvalidArgument, op, "axis", axis.to_string(), rule, "name an existing axis")
-            }
-        };
-        let Quantization { scales, zero_points, .. } = &quantization;
-        if scales.len() != count || zero_points.len() != count {
-            let got = format!("{} scales and {} zero points", scales.len(), zero_points.len());
-            let rule = format!("there must be {count} of each");
-            fail!(ShapeMismatch, op, "scales", got, rule, format!("pass {count}"));
-        }
+        quantization.check("TensorDesc::quantized", &self.dims, self.dtype)?;
         Ok(TensorDesc { quantization: Some(Arc::new(quantization)), ..self })
+    }
+
+    /// The same descriptor without quantisation parameters.
+    pub fn without_quantization(self) -> TensorDesc {
+        TensorDesc { quantization: None, ..self }
+    }
+
+    /// The same descriptor with the parameters that tensors share.
+    pub(crate) fn with_shared(self, quantization: Shared) -> TensorDesc {
+        TensorDesc { quantization, ..self }
+    }
+
+    /// The parameters, for a tensor to share.
+    pub(crate) fn shared(&self) -> Shared {
+        self.quantization.clone()
     }
 
     /// Sizes, in logical order.
@@ -296,14 +275,22 @@ impl TensorDesc {
 
     /// A tensor in this storage, whose length is [`bytes`](Self::bytes).
     pub(crate) fn with_storage(self, storage: Arc<Buffer>) -> Tensor {
-        let TensorDesc { dims, dtype, order, .. } = self;
+        let TensorDesc { dims, dtype, order, quantization } = self;
         match order {
-            Order::Strided { strides, tag } => {
-                Tensor::Strided(StridedTensor { storage, dims, strides, offset: 0, dtype, format_tag: tag })
+            Order::Strided { strides, tag } => Tensor::Strided(StridedTensor {
+                storage,
+                dims,
+                strides,
+                offset: 0,
+                dtype,
+                format_tag: tag,
+                quantization,
+            }),
+            Order::Blocked(layout) => {
+                Tensor::Blocked(BlockedTensor { storage, dims, layout, dtype, quantization })
             }
-            Order::Blocked(layout) => Tensor::Blocked(BlockedTensor { storage, dims, layout, dtype }),
             Order::Opaque { key, layout } => {
-                Tensor::Opaque(Arc::new(WithoutElements { dims, dtype, key, layout }))
+                Tensor::Opaque(Arc::new(WithoutElements { dims, dtype, key, layout, quantization }))
             }
         }
     }
@@ -312,11 +299,7 @@ impl TensorDesc {
 impl fmt::Display for TensorDesc {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} {}", self.dims, self.dtype, self.layout_name())?;
-        match &self.quantization {
-            Some(q) if q.axis.is_some() => write!(f, ", quantised along axis {}", q.axis.unwrap_or(0)),
-            Some(_) => f.write_str(", quantised"),
-            None => Ok(()),
-        }
+        self.quantization.as_ref().map_or(Ok(()), |q| f.write_str(&q.describe()))
     }
 }
 
@@ -327,6 +310,7 @@ struct WithoutElements {
     dtype: DType,
     key: DispatchKey,
     layout: Arc<str>,
+    quantization: Shared,
 }
 
 impl OpaqueTensor for WithoutElements {
@@ -341,5 +325,8 @@ impl OpaqueTensor for WithoutElements {
     }
     fn layout_name(&self) -> String {
         self.layout.to_string()
+    }
+    fn quantization(&self) -> Option<&Quantization> {
+        self.quantization.as_deref()
     }
 }

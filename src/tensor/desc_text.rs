@@ -3,6 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use super::desc::TensorDesc;
+use super::quantization::Quantization;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::key::DispatchKey;
@@ -22,10 +23,21 @@ struct Stored {
     /// The name of another crate's key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     key: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    quantization: Option<Quantization>,
 }
 
 impl Stored {
     fn desc(&self) -> std::result::Result<TensorDesc, String> {
+        let plain = self.plain()?;
+        match &self.quantization {
+            Some(quantization) => plain.quantized(quantization.clone()).map_err(|e| e.to_string()),
+            None => Ok(plain),
+        }
+    }
+
+    /// Without scales and zero points.
+    fn plain(&self) -> std::result::Result<TensorDesc, String> {
         let dtype: DType = self.dtype.parse().map_err(|e: Error| e.to_string())?;
         let text = |result: Result<TensorDesc>| result.map_err(|e| e.to_string());
         match (&self.strides, &self.layout, &self.key) {
@@ -51,7 +63,6 @@ impl Stored {
     }
 }
 
-/// Quantisation parameters are not written.
 impl Serialize for TensorDesc {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let own = [DispatchKey::STRIDED, DispatchKey::BLOCKED].contains(&self.key());
@@ -62,6 +73,7 @@ impl Serialize for TensorDesc {
             tag: self.format_tag().map(|tag| tag.name().to_string()),
             layout: self.strides().is_none().then(|| self.layout_name()),
             key: (!own).then(|| self.key().name().to_string()),
+            quantization: self.quantization().cloned(),
         }
         .serialize(serializer)
     }
@@ -83,6 +95,8 @@ mod tests {
         let image = StridedTensor::zeros(&[2, 3, 5, 7], DType::F32, MemoryFormat::ChannelsLast).unwrap();
         let view = image.narrow(1, 1, 2).unwrap();
         let tagged = image.with_format_tag(MemoryFormat::ChannelsLast).unwrap();
+        let bytes = TensorDesc::blocked(&[1, 2, 4, 4], DType::U8, &Layout::NCHW16C).unwrap();
+        let axis = Quantization { axis: Some(1), scales: vec![0.3, 1e-7], zero_points: vec![0, 255] };
         for desc in [
             TensorDesc::strided(&[], DType::S32, MemoryFormat::Contiguous).unwrap(),
             TensorDesc::strided(&[2, 0, 3], DType::U8, MemoryFormat::Contiguous).unwrap(),
@@ -90,6 +104,8 @@ mod tests {
             TensorDesc::of(TensorRef::Strided(&tagged)),
             TensorDesc::of(TensorRef::Strided(&view)),
             TensorDesc::blocked(&[1, 17, 4, 4], DType::F32, &Layout::NCHW16C).unwrap(),
+            bytes.clone().quantized(Quantization::per_tensor(0.1, 7)).unwrap(),
+            bytes.quantized(axis).unwrap(),
         ] {
             let text = serde_json::to_string(&desc).unwrap();
             assert_eq!(serde_json::from_str::<TensorDesc>(&text).unwrap(), desc, "{text}");
@@ -106,6 +122,14 @@ mod tests {
             (r#"{"dims":[9,9],"dtype":"f32","strides":[1,9223372036854775807]}"#, "within"),
             (r#"{"dims":[2],"dtype":"f32","layout":"nChw16c"}"#, "rank"),
             (r#"{"dims":[2],"dtype":"f32","layout":"x","key":"nobody"}"#, "nobody"),
+            (
+                r#"{"dims":[2],"dtype":"f32","strides":[1],"quantization":{"scales":[1.0],"zero_points":[0]}}"#,
+                "u8",
+            ),
+            (
+                r#"{"dims":[2],"dtype":"u8","strides":[1],"quantization":{"scales":[0.0],"zero_points":[0]}}"#,
+                "above 0",
+            ),
         ] {
             let error = serde_json::from_str::<TensorDesc>(text).unwrap_err().to_string();
             assert!(error.contains(part), "{text}: {error}");

@@ -18,7 +18,8 @@ impl Display for StridedTensor {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         let mut index = Vec::with_capacity(self.rank());
         self.axis(f, &mut index)?;
-        write!(f, " {} {:?}", self.dtype(), self.dims())
+        let quantization = self.quantization().map_or(String::new(), |q| q.describe());
+        write!(f, " {} {:?}{quantization}", self.dtype(), self.dims())
     }
 }
 

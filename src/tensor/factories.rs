@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use half::{bf16, f16};
 
+use super::any::TensorRef;
 use super::blocked::{BlockedTensor, checked};
 use super::formats::stated_only;
+use super::quantization::refuse;
 use super::reorder::same_dtype;
 use super::strided::{StridedTensor, byte_count, element_count};
 use crate::buffer::Buffer;
@@ -48,6 +50,9 @@ macro_rules! with_one {
     };
 }
 
+/// Why a quantised tensor is not filled with a value.
+const AS_NUMBER: &str = "the value could be the integer or the number that it stands for";
+
 impl StridedTensor {
     /// A tensor whose content is **unspecified** (some earlier result, or zeros). PyTorch's `empty(memory_format)`.
     ///
@@ -73,7 +78,8 @@ impl StridedTensor {
         let strides = format.strides(op, dims)?;
         let bytes = byte_count(op, element_count(op, &d)?, dtype)?;
         let storage = Arc::new(Buffer::zeroed(bytes)?);
-        Ok(StridedTensor { storage, dims: d, strides, offset: 0, dtype, format_tag: stated_only(format) })
+        let format_tag = stated_only(format);
+        Ok(StridedTensor { storage, dims: d, strides, offset: 0, dtype, format_tag, quantization: None })
     }
 
     /// A tensor of ones. PyTorch's `ones(memory_format)`.
@@ -92,8 +98,8 @@ impl StridedTensor {
         Ok(StridedTensor::made("full", dims, E::DTYPE, format)?.filled(value))
     }
 
-    /// A tensor of the same sizes and dtype whose content is **unspecified**. `Preserve` gives the strides of
-    /// [`copy`](Self::copy). PyTorch's `empty_like(memory_format)`.
+    /// A tensor of the same sizes and dtype whose content is **unspecified**, with the same scales and zero points if there are
+    /// any. `Preserve` gives the strides of [`copy`](Self::copy). PyTorch's `empty_like(memory_format)`.
     ///
     /// # Errors
     /// `RankMismatch` for a channels-last format of another rank; `OutOfMemory`.
@@ -101,14 +107,15 @@ impl StridedTensor {
         let op = "empty_like";
         let (strides, tag) = self.like(op, format)?;
         let made = StridedTensor::for_result(op, self.dims, strides, self.dtype)?;
-        Ok(StridedTensor { format_tag: tag, ..made })
+        Ok(StridedTensor { format_tag: tag, quantization: self.quantization.clone(), ..made })
     }
 
     /// As [`empty_like`](Self::empty_like), filled with zeros. PyTorch's `zeros_like(memory_format)`.
     ///
     /// # Errors
-    /// As `empty_like`.
+    /// As `empty_like`; `UnsupportedDType` for a tensor with scales and zero points.
     pub fn zeros_like(&self, format: MemoryFormat) -> Result<StridedTensor> {
+        refuse("zeros_like", "self", TensorRef::Strided(self), AS_NUMBER)?;
         let mut zeros = self.empty_like(format)?;
         zeros.result_bytes().fill(0);
         Ok(zeros)
@@ -117,16 +124,18 @@ impl StridedTensor {
     /// As [`empty_like`](Self::empty_like), filled with ones. PyTorch's `ones_like(memory_format)`.
     ///
     /// # Errors
-    /// As `empty_like`.
+    /// As `zeros_like`.
     pub fn ones_like(&self, format: MemoryFormat) -> Result<StridedTensor> {
+        refuse("ones_like", "self", TensorRef::Strided(self), AS_NUMBER)?;
         with_one!(self.dtype, one => self.full_like(one, format))
     }
 
     /// As [`empty_like`](Self::empty_like), filled with `value`. PyTorch's `full_like(memory_format)`.
     ///
     /// # Errors
-    /// As `empty_like`; `DTypeMismatch` if `value` is not of the tensor's element type.
+    /// As `zeros_like`; `DTypeMismatch` if `value` is not of the tensor's element type.
     pub fn full_like<E: Element>(&self, value: E, format: MemoryFormat) -> Result<StridedTensor> {
+        refuse("full_like", "self", TensorRef::Strided(self), AS_NUMBER)?;
         same_dtype("full_like", "value", E::DTYPE, self.dtype)?;
         Ok(self.empty_like(format)?.filled(value))
     }
@@ -156,7 +165,8 @@ impl BlockedTensor {
     /// As [`empty`](Self::empty).
     pub fn zeros(dims: &[usize], dtype: DType, layout: &Layout) -> Result<BlockedTensor> {
         let (dims, bytes) = checked("zeros", dims, layout, dtype)?;
-        Ok(BlockedTensor { storage: Arc::new(Buffer::zeroed(bytes)?), dims, layout: *layout, dtype })
+        let storage = Arc::new(Buffer::zeroed(bytes)?);
+        Ok(BlockedTensor { storage, dims, layout: *layout, dtype, quantization: None })
     }
 
     /// A tensor of ones; its padding is zero.
@@ -179,35 +189,40 @@ impl BlockedTensor {
         Ok(made)
     }
 
-    /// A tensor of the same sizes, layout and dtype whose content is **unspecified**; its padding is zero.
+    /// A tensor of the same sizes, layout and dtype whose content is **unspecified**, with the same scales and zero points if
+    /// there are any; its padding is zero.
     ///
     /// # Errors
     /// `OutOfMemory`.
     pub fn empty_like(&self) -> Result<BlockedTensor> {
-        BlockedTensor::empty(&self.dims, self.dtype, &self.layout)
+        let made = BlockedTensor::empty(&self.dims, self.dtype, &self.layout)?;
+        Ok(BlockedTensor { quantization: self.quantization.clone(), ..made })
     }
 
     /// A tensor of zeros of the same sizes, layout and dtype.
     ///
     /// # Errors
-    /// `OutOfMemory`.
+    /// `OutOfMemory`; `UnsupportedDType` for a tensor with scales and zero points.
     pub fn zeros_like(&self) -> Result<BlockedTensor> {
+        refuse("zeros_like", "self", TensorRef::Blocked(self), AS_NUMBER)?;
         BlockedTensor::zeros(&self.dims, self.dtype, &self.layout)
     }
 
     /// A tensor of ones of the same sizes, layout and dtype.
     ///
     /// # Errors
-    /// `OutOfMemory`.
+    /// As `zeros_like`.
     pub fn ones_like(&self) -> Result<BlockedTensor> {
+        refuse("ones_like", "self", TensorRef::Blocked(self), AS_NUMBER)?;
         BlockedTensor::ones(&self.dims, self.dtype, &self.layout)
     }
 
     /// A tensor filled with `value`, of the same sizes and layout.
     ///
     /// # Errors
-    /// `DTypeMismatch` if `value` is not of the tensor's element type; `OutOfMemory`.
+    /// As `zeros_like`; `DTypeMismatch` if `value` is not of the tensor's element type.
     pub fn full_like<E: Element>(&self, value: E) -> Result<BlockedTensor> {
+        refuse("full_like", "self", TensorRef::Blocked(self), AS_NUMBER)?;
         same_dtype("full_like", "value", E::DTYPE, self.dtype)?;
         BlockedTensor::full(&self.dims, value, &self.layout)
     }

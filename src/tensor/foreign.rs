@@ -113,7 +113,7 @@ impl StridedTensor {
         // SAFETY: the caller's promise, for the bytes that sizes and strides reach.
         let storage = unsafe { Buffer::foreign(data, bytes, owner, memory.writable) };
         let (storage, dtype) = (Arc::new(storage), memory.dtype);
-        Ok(StridedTensor { storage, dims, strides, offset: 0, dtype, format_tag: None })
+        Ok(StridedTensor { storage, dims, strides, offset: 0, dtype, format_tag: None, quantization: None })
     }
 }
 

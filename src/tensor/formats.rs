@@ -149,6 +149,7 @@ impl StridedTensor {
         }
         let work = || {
             let mut to = StridedTensor::for_result(op, self.dims, strides, self.dtype)?;
+            to.quantization = self.quantization.clone();
             elementwise::copy_into(op, &mut to, self)?;
             to.format_tag = tag;
             Ok(to)

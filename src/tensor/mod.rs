@@ -11,6 +11,7 @@ mod factories;
 pub mod foreign;
 pub mod formats;
 pub mod integers;
+pub(crate) mod quantization;
 mod reorder;
 pub mod reshape;
 pub mod result_format;

@@ -3,8 +3,10 @@
 use std::panic::Location;
 use std::sync::Arc;
 
+use super::any::Operand;
 use super::blocked::{BlockedTensor, checked};
 use super::formats::Described;
+use super::quantization;
 use super::strided::StridedTensor;
 use crate::buffer::Buffer;
 use crate::dtype::DType;
@@ -44,6 +46,7 @@ impl BlockedTensor {
         ledger::reorder(self.moving(op, &format, bytes, location), || {
             let mut dst = StridedTensor::for_result(op, self.dims, strides, self.dtype)?;
             dst.format_tag = Some(format);
+            dst.quantization = self.quantization.clone();
             let out = unshared(op, &mut dst.storage)?;
             self.copy_to_strided(&strides, out.as_bytes_mut());
             Ok(dst)
@@ -54,13 +57,14 @@ impl BlockedTensor {
     /// not share memory.
     ///
     /// # Errors
-    /// `ShapeMismatch`, `DTypeMismatch`, `OverlappingOutput`; `Aliasing` while another tensor shares the storage of `dst`;
+    /// `ShapeMismatch`; `DTypeMismatch`, also for other scales and zero points; `OverlappingOutput`; `Aliasing` while another tensor shares the storage of `dst`;
     /// `ReorderDenied`. On an error `dst` is unchanged.
     #[track_caller]
     pub fn to_strided_into(&self, dst: &mut StridedTensor) -> Result<()> {
         let op = "to_strided_into";
         same_shape(op, &dst.dims, &self.dims)?;
         same_dtype(op, "dst", dst.dtype, self.dtype)?;
+        quantization::check_same(op, dst.tensor_ref(), self.quantization())?;
         check_own_memory(op, &dst.dims, &dst.strides)?;
         let (strides, start) = (dst.strides, dst.offset.saturating_mul(self.dtype.size_bytes()));
         let (location, dims) = (Location::caller(), dst.dims);
@@ -89,6 +93,7 @@ impl BlockedTensor {
         }
         ledger::reorder(self.moving(op, layout, bytes, Location::caller()), || {
             let mut dst = BlockedTensor::for_result(op, &self.dims, layout, self.dtype)?;
+            dst.quantization = self.quantization.clone();
             let out = unshared(op, &mut dst.storage)?;
             let elem = self.dtype.size_bytes();
             reorder::blocked_to_blocked(
@@ -107,13 +112,14 @@ impl BlockedTensor {
     /// a copy, which is no reorder.
     ///
     /// # Errors
-    /// `ShapeMismatch`, `DTypeMismatch`; `Aliasing` while another tensor shares the storage of `dst`; `ReorderDenied`. On an
+    /// `ShapeMismatch`; `DTypeMismatch`, also for other scales and zero points; `Aliasing` while another tensor shares the storage of `dst`; `ReorderDenied`. On an
     /// error `dst` is unchanged.
     #[track_caller]
     pub fn reorder_into(&self, dst: &mut BlockedTensor) -> Result<()> {
         let op = "reorder_into";
         same_shape(op, &dst.dims, &self.dims)?;
         same_dtype(op, "dst", dst.dtype, self.dtype)?;
+        quantization::check_same(op, dst.tensor_ref(), self.quantization())?;
         let layout = dst.layout;
         let (_, bytes) = checked(op, &self.dims, &layout, self.dtype)?;
         let out = unshared(op, &mut dst.storage)?.as_bytes_mut();
@@ -168,6 +174,7 @@ impl StridedTensor {
             self.move_to_blocked(op, &Described(&self.dims, &self.strides), layout, bytes, location),
             || {
                 let mut dst = BlockedTensor::for_result(op, &self.dims, layout, self.dtype)?;
+                dst.quantization = self.quantization.clone();
                 let out = unshared(op, &mut dst.storage)?;
                 self.copy_to_blocked(layout, out.as_bytes_mut());
                 Ok(dst)
@@ -178,13 +185,14 @@ impl StridedTensor {
     /// As [`to_blocked`](StridedTensor::to_blocked), into an existing tensor, in its layout.
     ///
     /// # Errors
-    /// `ShapeMismatch`, `DTypeMismatch`; `Aliasing` while another tensor shares the storage of `dst`; `ReorderDenied`. On an
+    /// `ShapeMismatch`; `DTypeMismatch`, also for other scales and zero points; `Aliasing` while another tensor shares the storage of `dst`; `ReorderDenied`. On an
     /// error `dst` is unchanged.
     #[track_caller]
     pub fn to_blocked_into(&self, dst: &mut BlockedTensor) -> Result<()> {
         let op = "to_blocked_into";
         same_shape(op, &dst.dims, &self.dims)?;
         same_dtype(op, "dst", dst.dtype, self.dtype)?;
+        quantization::check_same(op, dst.tensor_ref(), self.quantization())?;
         let (layout, bytes) = (dst.layout, dst.bytes());
         let out = unshared(op, &mut dst.storage)?;
         let location = Location::caller();
@@ -211,13 +219,14 @@ impl StridedTensor {
     /// ```
     ///
     /// # Errors
-    /// `ShapeMismatch`, `DTypeMismatch`, `OverlappingOutput`; `Aliasing` while another tensor shares the storage of `dst`;
+    /// `ShapeMismatch`; `DTypeMismatch`, also for other scales and zero points; `OverlappingOutput`; `Aliasing` while another tensor shares the storage of `dst`;
     /// `ReorderDenied`. On an error `dst` is unchanged.
     #[track_caller]
     pub fn copy_into(&self, dst: &mut StridedTensor) -> Result<()> {
         let op = "copy_into";
         same_shape(op, &dst.dims, &self.dims)?;
         same_dtype(op, "dst", dst.dtype, self.dtype)?;
+        quantization::check_same(op, dst.tensor_ref(), self.quantization())?;
         check_own_memory(op, &dst.dims, &dst.strides)?;
         unshared(op, &mut dst.storage)?;
         if dst.strides == self.strides {

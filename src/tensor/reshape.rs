@@ -2,6 +2,8 @@
 
 use std::panic::Location;
 
+use super::any::TensorRef;
+use super::quantization::reshaped;
 use super::strided::StridedTensor;
 use super::views::unused_stride;
 use crate::error::{Call, Result, Text, fail};
@@ -15,12 +17,16 @@ impl StridedTensor {
     ///
     /// # Errors
     /// `ShapeMismatch` if the number of elements differs; `InvalidArgument` if -1 is there twice, or can be any number;
-    /// `UnsupportedStride` if no strides express the view: then [`reshape`](Self::reshape) copies. `RankMismatch`, `Overflow`.
+    /// `UnsupportedStride` if no strides express the view: then [`reshape`](Self::reshape) copies. `UnsupportedDType` if an axis
+    /// that has a scale for each index would be merged or divided. `RankMismatch`, `Overflow`.
     pub fn view(&self, dims: &[impl Int]) -> Result<StridedTensor> {
         let op = "view";
         let to = self.check_reshape(op, &int::inferred(op, dims, self.numel())?)?;
         match view_strides(&self.dims, &self.strides, &to) {
-            Some(strides) => Ok(self.with_geometry(to, strides, self.offset, self.tag_for(&to))),
+            Some(strides) => {
+                let quantization = reshaped(op, &self.quantization, TensorRef::Strided(self), &to)?;
+                Ok(self.with_geometry(to, strides, self.offset, self.tag_for(&to), quantization))
+            }
             None => fail!(
                 UnsupportedStride,
                 op,
@@ -58,12 +64,13 @@ impl StridedTensor {
         caller: &'static Location<'static>,
     ) -> Result<StridedTensor> {
         let to = self.check_reshape(op, dims)?;
+        let quantization = reshaped(op, &self.quantization, TensorRef::Strided(self), &to)?;
         if let Some(strides) = view_strides(&self.dims, &self.strides, &to) {
-            return Ok(self.with_geometry(to, strides, self.offset, self.tag_for(&to)));
+            return Ok(self.with_geometry(to, strides, self.offset, self.tag_for(&to), quantization));
         }
         let dense = self.dense_at(op, MemoryFormat::Contiguous, caller)?;
         let strides = MemoryFormat::Contiguous.strides(op, &to)?;
-        Ok(dense.with_geometry(to, strides, 0, None))
+        Ok(dense.with_geometry(to, strides, 0, None, quantization))
     }
 
     /// Merges dimensions `start` to `end`, both included, into one, with [`reshape`](Self::reshape). PyTorch's

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::quantization::Shared;
 use crate::buffer::Buffer;
 use crate::dtype::{DType, Element};
 use crate::error::{Call, Result, Text, fail};
@@ -24,6 +25,7 @@ pub struct StridedTensor {
     pub(crate) dtype: DType,
     /// The format that the user stated. It matters if strides alone are ambiguous.
     pub(crate) format_tag: Option<MemoryFormat>,
+    pub(crate) quantization: Shared,
 }
 
 impl StridedTensor {
@@ -55,6 +57,7 @@ impl StridedTensor {
             offset: 0,
             dtype: E::DTYPE,
             format_tag: None,
+            quantization: None,
         })
     }
 
@@ -67,7 +70,7 @@ impl StridedTensor {
     ) -> Result<StridedTensor> {
         let strides = MemoryFormat::Contiguous.strides(op, &dims)?;
         debug_assert!(dims.iter().product::<usize>() * dtype.size_bytes() <= storage.len());
-        Ok(StridedTensor { storage, dims, strides, offset: 0, dtype, format_tag: None })
+        Ok(StridedTensor { storage, dims, strides, offset: 0, dtype, format_tag: None, quantization: None })
     }
 
     /// Recycled storage for a result. The caller writes every element; `strides` are dense.
@@ -79,7 +82,7 @@ impl StridedTensor {
     ) -> Result<StridedTensor> {
         let bytes = byte_count(op, element_count(op, &dims)?, dtype)?;
         let storage = Arc::new(Buffer::for_result(bytes)?);
-        Ok(StridedTensor { storage, dims, strides, offset: 0, dtype, format_tag: None })
+        Ok(StridedTensor { storage, dims, strides, offset: 0, dtype, format_tag: None, quantization: None })
     }
 
     /// Sizes, in logical order.
@@ -280,8 +283,12 @@ impl std::fmt::Debug for StridedTensor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "StridedTensor {{ {} {}, strides: {}, offset: {} }}",
-            self.dtype, self.dims, self.strides, self.offset
+            "StridedTensor {{ {} {}, strides: {}, offset: {}{} }}",
+            self.dtype,
+            self.dims,
+            self.strides,
+            self.offset,
+            self.quantization.as_ref().map_or(String::new(), |q| q.describe())
         )
     }
 }

@@ -1,10 +1,13 @@
 //! Views: tensors that share storage. Sizes, strides and offset are those of PyTorch's functions of the same name.
 //!
 //! Axes count from 0 in logical order, and from -1 backwards from the last. A view keeps a format tag while its dimensions keep their meaning (`narrow`, `slice`,
-//! `chunk`, `split`, `expand` to the same rank); a view that reorders or regroups them drops the tag.
+//! `chunk`, `split`, `expand` to the same rank); a view that reorders or regroups them drops the tag. Scales and zero points are
+//! those of the view's elements.
 
 use std::sync::Arc;
 
+use super::any::TensorRef;
+use super::quantization::{Shared, expanded, moved, refuse, selected, sliced, squeezed};
 use super::strided::StridedTensor;
 use crate::error::{Result, fail};
 use crate::int::{self, Int, Scalars};
@@ -22,9 +25,10 @@ impl StridedTensor {
         strides: Dims,
         offset: usize,
         tag: Option<MemoryFormat>,
+        quantization: Shared,
     ) -> StridedTensor {
         let storage = Arc::clone(&self.storage);
-        StridedTensor { storage, dims, strides, offset, dtype: self.dtype, format_tag: tag }
+        StridedTensor { storage, dims, strides, offset, dtype: self.dtype, format_tag: tag, quantization }
     }
 
     /// The dimensions in another order: dimension `i` of the result is dimension `axes[i]`. PyTorch's `permute`.
@@ -62,7 +66,8 @@ impl StridedTensor {
         let dims = axes.iter().map(|&a| self.dims[a]).to_dims();
         let strides = axes.iter().map(|&a| self.strides[a]).to_dims();
         let tag = self.format_tag.filter(|_| axes.is_sorted());
-        Ok(self.with_geometry(dims, strides, self.offset, tag))
+        let place = |axis| axes.iter().position(|&a| a == axis).unwrap_or(axis);
+        Ok(self.with_geometry(dims, strides, self.offset, tag, moved(&self.quantization, place)))
     }
 
     /// Swaps two dimensions. PyTorch's `transpose`; a scalar has axis 0 here.
@@ -79,7 +84,12 @@ impl StridedTensor {
         let (mut dims, mut strides) = (self.dims, self.strides);
         dims.swap(a, b);
         strides.swap(a, b);
-        Ok(self.with_geometry(dims, strides, self.offset, None))
+        let place = |axis| match axis {
+            _ if axis == a => b,
+            _ if axis == b => a,
+            _ => axis,
+        };
+        Ok(self.with_geometry(dims, strides, self.offset, None, moved(&self.quantization, place)))
     }
 
     /// `length` indices of one axis, starting at `start`. A negative `start` counts from the end. PyTorch's `narrow`.
@@ -140,7 +150,8 @@ impl StridedTensor {
         let offset = self.offset.saturating_add(start.saturating_mul(strides[axis]));
         dims[axis] = size;
         strides[axis] = strides[axis].saturating_mul(step).min(isize::MAX as usize);
-        self.with_geometry(dims, strides, offset, self.format_tag)
+        let quantization = sliced(&self.quantization, axis, start, size, step);
+        self.with_geometry(dims, strides, offset, self.format_tag, quantization)
     }
 
     /// Picks one index of an axis; the result does not have that axis. A negative index counts from the end. PyTorch's `select`.
@@ -163,7 +174,7 @@ impl StridedTensor {
         dims.remove(axis);
         let stride = strides.remove(axis);
         let offset = self.offset.saturating_add(index.saturating_mul(stride));
-        Ok(self.with_geometry(dims, strides, offset, None))
+        Ok(self.with_geometry(dims, strides, offset, None, selected(&self.quantization, axis, index)))
     }
 
     /// Sizes of 1 become those of `dims` with stride 0, and new dimensions are added in front; -1 keeps a size. PyTorch's
@@ -231,7 +242,8 @@ impl StridedTensor {
                 );
             }
         }
-        Ok(self.with_geometry(to, strides, self.offset, self.format_tag.filter(|_| new == 0)))
+        let quantization = expanded(&self.quantization, &self.dims, &to, new);
+        Ok(self.with_geometry(to, strides, self.offset, self.format_tag.filter(|_| new == 0), quantization))
     }
 
     /// Adds a dimension of size 1; `axis` is its number in the result. PyTorch's `unsqueeze`.
@@ -256,7 +268,8 @@ impl StridedTensor {
         let (mut dims, mut strides) = (self.dims, self.strides);
         dims.insert(axis, 1);
         strides.insert(axis, stride);
-        Ok(self.with_geometry(dims, strides, self.offset, None))
+        let quantization = moved(&self.quantization, |old| old + usize::from(old >= axis));
+        Ok(self.with_geometry(dims, strides, self.offset, None, quantization))
     }
 
     /// Removes the dimensions of size 1. PyTorch's `squeeze()`.
@@ -265,7 +278,7 @@ impl StridedTensor {
         let dims = (0..self.rank()).filter(kept).map(|d| self.dims[d]).to_dims();
         let strides = (0..self.rank()).filter(kept).map(|d| self.strides[d]).to_dims();
         let tag = self.format_tag.filter(|_| dims == self.dims);
-        self.with_geometry(dims, strides, self.offset, tag)
+        self.with_geometry(dims, strides, self.offset, tag, squeezed(&self.quantization, &self.dims))
     }
 
     /// Removes this dimension if its size is 1. PyTorch's `squeeze(dim)`; a scalar has axis 0 here.
@@ -344,9 +357,12 @@ impl StridedTensor {
     ///
     /// # Errors
     /// `RankMismatch` if the lists differ in length; `OutOfBounds` if an element would be outside the storage;
-    /// `UnsupportedStride` for a stride or offset above `isize::MAX`, which a negative number becomes; `Overflow`.
+    /// `UnsupportedStride` for a stride or offset above `isize::MAX`, which a negative number becomes; `Overflow`;
+    /// `UnsupportedDType` for a tensor with scales and zero points.
     pub fn as_strided(&self, dims: &[usize], strides: &[usize], offset: usize) -> Result<StridedTensor> {
         let op = "as_strided";
+        let rule = "the view may reach elements of the storage that have other scales and zero points";
+        refuse(op, "self", TensorRef::Strided(self), rule)?;
         let d = Dims::new(op, "dims", dims)?;
         let s = Dims::new(op, "strides", strides)?;
         if d.len() != s.len() {
@@ -387,7 +403,7 @@ impl StridedTensor {
                 "stay within the storage"
             );
         }
-        Ok(self.with_geometry(d, s, offset, None))
+        Ok(self.with_geometry(d, s, offset, None, None))
     }
 }
 

@@ -90,7 +90,7 @@ fn offsets_and_strides_that_no_element_uses_do_no_harm() {
     assert_eq!(ops::mul_channel(&x, &none).unwrap().dims(), x.dims());
     // SAFETY: a live export of ours, given back once.
     unsafe {
-        let out = none.to_dlpack();
+        let out = none.to_dlpack().unwrap();
         assert_eq!(out.as_ref().dl_tensor.byte_offset, 0);
         StridedTensor::from_dlpack(out).unwrap();
     }

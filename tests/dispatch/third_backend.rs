@@ -1,9 +1,11 @@
 //! The backend of another crate, through the same registration and dispatch as ours.
 
-use blocktensor::dispatch::{self, DispatchKey, Kernel, KeySpec, register_backend};
+use std::sync::Arc;
+
+use blocktensor::dispatch::{self, DispatchKey, Kernel, KeySpec, Reorders, register_backend};
 use blocktensor::{
-    DType, Error, Layout, MemoryFormat, OpaqueTensor, Operand, StridedTensor, Tensor, TensorDesc, ledger,
-    ops, testing,
+    DType, Error, Layout, MemoryFormat, OpaqueTensor, Operand, Quantization, StridedTensor, Tensor,
+    TensorDesc, ledger, ops, testing,
 };
 use blocktensor_third_backend::{Reversed, key};
 
@@ -86,6 +88,74 @@ fn a_backend_brings_the_reorders_of_its_own_key_once() {
         let x: Tensor = StridedTensor::from_slice(&[1f32], &[1]).unwrap().into();
         let error = x.reorder(&desc).unwrap_err().to_string();
         assert!(error.contains("without reorders") && error.contains("Registrar::reorders"), "{error}");
+    });
+}
+
+/// A plain tensor behind a key of another crate, which keeps scales and zero points if its layout says so.
+#[derive(Debug)]
+struct Wrapped {
+    desc: TensorDesc,
+    x: StridedTensor,
+}
+
+impl OpaqueTensor for Wrapped {
+    fn key(&self) -> DispatchKey {
+        self.desc.key()
+    }
+    fn dims(&self) -> &[usize] {
+        self.desc.dims()
+    }
+    fn dtype(&self) -> DType {
+        self.desc.dtype()
+    }
+    fn layout_name(&self) -> String {
+        self.desc.layout_name()
+    }
+    fn quantization(&self) -> Option<&Quantization> {
+        self.x.quantization().filter(|_| self.layout_name() == "keeps")
+    }
+}
+
+#[test]
+fn reorders_of_a_backend_keep_scales_and_zero_points_or_the_tensor_is_refused() {
+    const TEST: &str =
+        "dispatch::third_backend::reorders_of_a_backend_keep_scales_and_zero_points_or_the_tensor_is_refused";
+    const REORDERS: Reorders = Reorders {
+        from_strided: |x, to| {
+            Ok(Tensor::Opaque(Arc::new(Wrapped {
+                desc: to.clone(),
+                x: x.contiguous(MemoryFormat::Contiguous)?,
+            })))
+        },
+        to_strided: |x| {
+            let any: &dyn std::any::Any = &**x;
+            Ok(any.downcast_ref::<Wrapped>().expect("its own").x.clone())
+        },
+    };
+    alone(TEST, &[], || {
+        let mut made = None;
+        register_backend(|r| {
+            let own = r.key(KeySpec { name: "wrapped", to_strided: "-", from_strided: "-" })?;
+            made = Some(own);
+            r.reorders(own, REORDERS)
+        })
+        .unwrap();
+        let plain = StridedTensor::from_slice(&[1u8, 2, 3], &[3]).unwrap();
+        let x: Tensor = plain.quantized(Quantization::per_tensor(0.5, 3)).unwrap().into();
+        let like = |layout| TensorDesc::opaque(&[3], DType::U8, made.unwrap(), layout).unwrap();
+        let there = x.reorder(&like("keeps")).unwrap();
+        assert_eq!(there.quantization(), x.quantization());
+        assert_eq!(TensorDesc::of(there.tensor_ref()).quantization(), x.quantization());
+        assert!(there.tensor_ref().describe().ends_with("keeps, quantised"));
+        let strided = TensorDesc::strided(&[3], DType::U8, MemoryFormat::Contiguous).unwrap();
+        assert_eq!(there.reorder(&strided).unwrap().quantization(), x.quantization());
+        let e = x.reorder(&like("loses")).unwrap_err();
+        assert!(matches!(e, Error::UnsupportedDType(_)), "{e}");
+        assert!(
+            e.to_string().contains("does not keep") && e.to_string().contains("without_quantization"),
+            "{e}"
+        );
+        x.without_quantization().reorder(&like("loses")).unwrap();
     });
 }
 

@@ -6,8 +6,8 @@ use blocktensor::ledger;
 use blocktensor::ops::{BatchNorm, Conv, ConvTranspose, Fusion};
 use blocktensor::{
     BlockedTensor, DType, Error, Layout, MemoryFormat, Operand, Packable, PackedConv, PackedConv2d,
-    PackedConvTranspose, PackedFile, PackedKind, PackedLinear, PackedStem, PackedWriter, Result, Source,
-    StateDict, StridedTensor,
+    PackedConvTranspose, PackedFile, PackedKind, PackedLinear, PackedStem, PackedWriter, Quantization,
+    Result, Source, StateDict, StridedTensor,
 };
 
 use super::{Folder, header};
@@ -465,4 +465,21 @@ fn packed_file_gives_the_same_by_every_way_to_open_it() {
         assert!(matches!(e, Error::CorruptFile(_)), "{e}");
         assert_eq!(e.to_string().replace("::read", "::map"), mapped.to_string());
     }
+}
+
+#[test]
+fn added_tensors_keep_scales_and_zero_points() {
+    let folder = Folder::new("packed_quantised");
+    let path = folder.file("some.packed");
+    let t = StridedTensor::from_slice(&[1u8, 2, 3, 4, 5, 6], &[2, 3]).unwrap();
+    let q = Quantization { axis: Some(1), scales: vec![0.1, 0.2, 0.3], zero_points: vec![0, 128, 255] };
+    let mut writer = PackedWriter::new();
+    writer.add_tensor("columns", &t.quantized(q.clone()).unwrap().transpose(0, 1).unwrap()).unwrap();
+    writer.add_tensor("plain", &t).unwrap();
+    writer.save(&path).unwrap();
+    let file = PackedFile::read(&path).unwrap();
+    let columns = file.tensor("columns").unwrap();
+    assert_eq!(columns.quantization(), Some(&Quantization { axis: Some(0), ..q }));
+    assert_eq!(columns.to_vec::<u8>().unwrap(), [1, 4, 2, 5, 3, 6]);
+    assert_eq!(file.tensor("plain").unwrap().quantization(), None);
 }

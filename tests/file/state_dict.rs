@@ -1,8 +1,8 @@
 //! State dicts: names, roles, memory formats, and the view of other safetensors tools.
 
 use blocktensor::{
-    DType, Error, MemoryFormat, Module, PackedFile, PackedLinear, PackedWriter, StateDict, StridedTensor,
-    ledger,
+    DType, Error, MemoryFormat, Module, PackedFile, PackedLinear, PackedWriter, Quantization, StateDict,
+    StridedTensor, ledger,
 };
 use safetensors::tensor::{Dtype, TensorView};
 
@@ -301,6 +301,59 @@ fn a_state_dict_that_was_read_does_not_change_with_the_file() {
         std::fs::write(&path, change).unwrap();
         for name in ["last", "plain"] {
             assert_eq!(values(&read, name), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]);
+        }
+    }
+}
+
+#[test]
+fn scales_and_zero_points_are_in_the_file() {
+    let folder = Folder::new("dict_quantised");
+    let path = folder.file("some.safetensors");
+    let values: Vec<i8> = (0..24).map(|i| i - 12).collect();
+    let t = StridedTensor::from_slice(&values, &[1, 3, 2, 4]).unwrap();
+    let (scales, zero_points) = (vec![0.1, f32::MIN_POSITIVE, 3e38], vec![-128, 0, 127]);
+    let channels = t.quantized(Quantization { axis: Some(1), scales, zero_points }).unwrap();
+    let one = t.quantized(Quantization::per_tensor(0.3, 7)).unwrap();
+    let mut dict = StateDict::new();
+    dict.insert("channels", channels.clone());
+    dict.insert("last", channels.contiguous(MemoryFormat::ChannelsLast).unwrap());
+    dict.insert("one", one.clone());
+    dict.insert("view", channels.narrow(1, 1, 2).unwrap().permute(&[1, 0, 2, 3]).unwrap());
+    dict.insert("plain", t.clone());
+    dict.save(&path).unwrap();
+    // SAFETY: the file is this test's own, and nothing changes it before the dict is dropped.
+    for read in [StateDict::read(&path).unwrap(), unsafe { StateDict::map(&path) }.unwrap()] {
+        for name in dict.names() {
+            let (was, is) = (dict.get(name).unwrap(), read.get(name).unwrap());
+            assert_eq!(was.quantization(), is.quantization(), "{name}");
+            assert_eq!(was.to_vec::<i8>().unwrap(), is.to_vec::<i8>().unwrap(), "{name}");
+        }
+        assert_eq!(read.get("view").unwrap().quantization().unwrap().axis, Some(0));
+        // A tensor that is replaced leaves nothing of its scales.
+        let mut other = read.clone();
+        other.insert("one", t.clone());
+        let again = folder.file("again.safetensors");
+        other.save(&again).unwrap();
+        let again = StateDict::read(&again).unwrap();
+        assert_eq!(again.get("one").unwrap().quantization(), None);
+        assert_eq!(again.get("channels").unwrap().quantization(), channels.quantization());
+    }
+    // The texts that state none, and those that the tensor cannot have.
+    for (json, part) in [
+        ("none", "expected"),
+        (r#"{"scales":[1.0],"zero_points":[128]}"#, "a zero point is an integer of s8"),
+        (r#"{"axis":1,"scales":[1.0],"zero_points":[0]}"#, "there must be 3 of each"),
+        (r#"{"scales":[1.0],"zero_points":[0],"bits":4}"#, "bits"),
+    ] {
+        for (name, part) in [("t", part), ("other", "no such tensor")] {
+            let metadata =
+                std::collections::HashMap::from([(format!("quantization:{name}"), json.to_string())]);
+            let bytes: Vec<u8> = values.iter().map(|v| v.cast_unsigned()).collect();
+            let view = TensorView::new(Dtype::I8, vec![1, 3, 2, 4], &bytes);
+            let file = safetensors::serialize([("t", view.unwrap())], Some(metadata)).unwrap();
+            std::fs::write(&path, file).unwrap();
+            let e = StateDict::read(&path).unwrap_err();
+            assert!(matches!(e, Error::CorruptFile(_)) && e.to_string().contains(part), "{part}: {e}");
         }
     }
 }

@@ -455,3 +455,35 @@ fn a_source_of_integers_beside_weights_in_f32_is_what_is_converted() {
     let e = ops::conv2d(&x, &w.to_dtype(DType::S32).unwrap(), None, &ops::Conv2d::new()).unwrap_err();
     assert!(e.to_string().contains("convert it with") && e.to_string().contains("S8"), "{e}");
 }
+
+#[test]
+fn packed_convolutions_refuse_quantised_tensors() {
+    use blocktensor::{Error, Quantization};
+    let one = Quantization::per_tensor(0.5, 3);
+    let x = bytes(DType::U8, &[2.0; 32], &[1, 2, 4, 4]);
+    let w = bytes(DType::S8, &[1.0; 4], &[2, 2, 1, 1]);
+    let pack = |w: &StridedTensor, params: &[(&str, Value)]| AnyConvPacker::new("conv2d", w, None, params);
+    let source = Source::of(&x).unwrap();
+    let plain = pack(&w, &[("post_ops", "quantize(u8,0)".into())]).unwrap().pack_for(&source).unwrap();
+    let mut dst = plain.run(&x).unwrap();
+    let summed = pack(&w, &[("post_ops", "residual(u8,0.5,0),quantize(u8,0)".into())])
+        .unwrap()
+        .pack_for(&source)
+        .unwrap();
+    let residual = dst.quantized(one.clone()).unwrap();
+    dst = dst.quantized(one.clone()).unwrap();
+    let with = |residual| ops::Fusion { residual: Some(residual), ..ops::Fusion::default() };
+    let quantized = x.quantized(one.clone()).unwrap();
+    for (argument, result) in [
+        ("weights", pack(&w.quantized(one).unwrap(), &[]).map(drop)),
+        ("x", plain.run(&quantized).map(drop)),
+        ("residual", summed.run_fused(&x, with(&residual)).map(drop)),
+        ("dst", plain.run_into(&x, ops::Fusion::default(), &mut dst)),
+    ] {
+        let e = result.expect_err(argument);
+        assert!(matches!(e, Error::UnsupportedDType(_)), "{e}");
+        assert_eq!(e.complaint().unwrap().argument, argument, "{e}");
+        assert!(e.to_string().contains("without_quantization"), "{e}");
+    }
+    summed.run_fused(&x, with(&residual.without_quantization())).unwrap();
+}

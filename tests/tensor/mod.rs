@@ -2,4 +2,5 @@ mod blocked;
 mod chains;
 mod desc;
 mod formats;
+mod quantization;
 mod values;

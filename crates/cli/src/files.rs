@@ -53,6 +53,10 @@ pub fn read_safetensors(option: &str, path: &Path) -> Result<Vec<(String, Array)
     memory::require("the header of a safetensors file", header.saturating_mul(32))
         .map_err(|e| bad(one_line(&e)))?;
     let file = SafeTensors::deserialize(&bytes).map_err(|e| bad(format!("{e}; write the file again")))?;
+    if let Some(name) = quantized(&bytes) {
+        let why = "has scales and zero points, which inputs and outputs do not have";
+        return Err(bad(format!("tensor `{name}` {why}; write its integers without them, or its numbers")));
+    }
     // In the file's order: the parser gives them in another one at each start.
     let mut views: Vec<_> = file.iter().collect();
     views.sort_by_key(|(name, view)| (view.data().as_ptr(), *name));
@@ -61,6 +65,13 @@ pub fn read_safetensors(option: &str, path: &Path) -> Result<Vec<(String, Array)
         Err(text) => Err(bad(format!("tensor `{name}`: {text}"))),
     });
     arrays.collect()
+}
+
+/// The first tensor of a file that has scales and zero points: a state dict of the library says so in the metadata.
+fn quantized(bytes: &[u8]) -> Option<String> {
+    let (_, header) = SafeTensors::read_metadata(bytes).ok()?;
+    let metadata = header.metadata().as_ref()?;
+    metadata.keys().filter_map(|key| key.strip_prefix("quantization:")).min().map(str::to_string)
 }
 
 fn read(option: &str, path: &Path) -> Result<Vec<u8>> {

@@ -107,6 +107,18 @@ fn outputs_cut_the_graph_and_all_are_saved() {
 }
 
 #[test]
+fn inputs_with_scales_and_zero_points_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("image.safetensors");
+    let bytes = blocktensor::StridedTensor::from_slice(&[1u8; 8], &[1, 8]).unwrap();
+    let mut dict = blocktensor::StateDict::new();
+    dict.insert("image", bytes.quantized(blocktensor::Quantization::per_tensor(0.5, 3)).unwrap());
+    dict.save(&path).unwrap();
+    run(&["run", &data("mobilenet.onnx"), "--input", text(&path)])
+        .fails(2, &["image.safetensors", "tensor `image` has scales and zero points", "write its integers"]);
+}
+
+#[test]
 fn plan_prints_steps_reorders_and_memory() {
     let model = data("resnet.onnx");
     let plan = run(&["plan", &model, "--size", "batch=2", "--layout", "nhwc"]);

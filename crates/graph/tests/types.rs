@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use blocktensor::dispatch::DispatchKey;
 use blocktensor::{
-    BoundOp, DType, MemoryFormat, Operand, Operator, PackedFile, PackedWriter, Result, Scratchpad,
-    StridedTensor, Tensor, TensorDesc, TensorMut, TensorRef,
+    BoundOp, DType, MemoryFormat, Operand, Operator, PackedFile, PackedWriter, Quantization, Result,
+    Scratchpad, StridedTensor, Tensor, TensorDesc, TensorMut, TensorRef,
 };
-use blocktensor_graph::{ElementType, Graph, Layouts, Plan, PlanOptions, ValueId};
+use blocktensor_graph::{Constant, ElementType, Graph, Layouts, Plan, PlanOptions, ValueId};
 
 /// A program's operator: numbers as bytes.
 #[derive(Debug)]
@@ -114,6 +114,23 @@ fn of_all_types() -> Graph {
         graph.output(name, value).unwrap();
     }
     graph
+}
+
+#[test]
+fn scales_and_zero_points_are_refused_by_plans_and_graphs() {
+    let made = plan(&of_all_types()).unwrap();
+    let bytes = StridedTensor::from_slice(&[7u8, 255], &[2]).unwrap();
+    let quantized = bytes.quantized(Quantization::per_tensor(0.5, 3)).unwrap();
+    let parts = ["does not read the scales and zero points", "`without_quantization`", "`dequantized`"];
+    let error = made.run(&[&numbers(), &quantized]).unwrap_err().to_string();
+    assert!(error.contains("input `b`") && parts.iter().all(|part| error.contains(part)), "{error}");
+    let mut outputs = made.run(&[&numbers(), &quantized.without_quantization()]).unwrap();
+    outputs[3] = outputs[3].quantized(Quantization::per_tensor(0.5, 3)).unwrap();
+    let mut refs: Vec<&mut StridedTensor> = outputs.iter_mut().collect();
+    let error = made.run_into(&[&numbers(), &bytes], &mut refs).unwrap_err().to_string();
+    assert!(error.contains("for `back`") && error.contains("pass `without_quantization` of it"), "{error}");
+    let error = Graph::new().constant("c", Constant::Byte(quantized)).unwrap_err().to_string();
+    assert!(error.contains("constant `c`") && parts.iter().all(|part| error.contains(part)), "{error}");
 }
 
 #[test]

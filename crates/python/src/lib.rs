@@ -17,7 +17,9 @@ mod number;
 mod opaque;
 mod optimisers;
 mod packed;
+mod pickled;
 mod plan;
+mod quantization;
 mod scopes;
 mod shared;
 mod signals;
@@ -69,7 +71,7 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     // The same function under the type of its result, for stubs.
     m.add("call_list", m.getattr("call")?)?;
     m.add_function(wrap_pyfunction!(call::schemas, m)?)?;
-    m.add_function(wrap_pyfunction!(tensor::_from_bytes, m)?)?;
+    m.add_function(wrap_pyfunction!(pickled::_from_bytes, m)?)?;
     m.add_function(wrap_pyfunction!(tensor::zeros, m)?)?;
     m.add_function(wrap_pyfunction!(tensor::from_dlpack, m)?)?;
     m.add_function(wrap_pyfunction!(scopes::record, m)?)?;

@@ -16,6 +16,7 @@ use pyo3::types::PyBytes;
 
 use crate::errors::{Failure, Outcome, held};
 use crate::exchange::{UNVERSIONED, VERSIONED};
+use crate::quantization::check_absent;
 use crate::tape::check_leaves;
 use crate::tensor::PyTensor;
 
@@ -60,7 +61,7 @@ pub(crate) fn export<'py>(
             let remedy = "leave `copy` out, or share it read-only with `.numpy()`";
             return Err(Error::Aliasing(Complaint::new(op, "copy", "False", rule, remedy)).into());
         }
-        Ok(versioned(py, t.to_dlpack())?)
+        Ok(versioned(py, t.to_dlpack()?)?)
     })
 }
 
@@ -111,7 +112,7 @@ struct Held(NonNull<DLManagedTensorVersioned>);
 
 impl Held {
     fn of(t: &StridedTensor) -> Held {
-        Held(t.to_dlpack())
+        Held(t.without_quantization().to_dlpack().expect("it has no scales"))
     }
 
     fn address(&self) -> *mut c_void {
@@ -200,6 +201,7 @@ pub(crate) unsafe fn fill_buffer(
     unsafe { (*view).obj = std::ptr::null_mut() };
     let t = held(py, op, || {
         check_leaves(&slf, op)?;
+        check_absent(op, slf.get().0.tensor_ref())?;
         slf.get().strided(op).cloned()
     })?;
     let format = match t.dtype() {

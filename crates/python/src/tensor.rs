@@ -13,6 +13,8 @@ use crate::exchange;
 use crate::name::{self, Name};
 use crate::number::{self, Number, Sizes};
 use crate::opaque::{LAYOUT, key_of};
+use crate::pickled;
+use crate::quantization::{self, OneOrMore};
 use crate::shared;
 use crate::tape::check_leaves;
 
@@ -21,7 +23,7 @@ use crate::tape::check_leaves;
 pub(crate) struct PyTensor(pub(crate) Tensor);
 
 /// `OpaqueLayout` for a question that only strided tensors answer.
-fn opaque(t: TensorRef<'_>, question: &'static str) -> Failure {
+pub(crate) fn opaque(t: TensorRef<'_>, question: &'static str) -> Failure {
     let remedy = Text::from("reorder it with ") + t.key().way_out().0;
     let rule = "its layout has no strides, so it has no address, no array and no DLPack of its elements";
     Error::OpaqueLayout(Complaint::new(question, "self", t.describe(), rule, remedy)).into()
@@ -78,7 +80,7 @@ pub(crate) fn format_of(op: &'static str, name: Name) -> Outcome<MemoryFormat> {
     })
 }
 
-fn reorder_to_blocked(t: &Tensor, layout: Option<&str>) -> Outcome<BlockedTensor> {
+pub(crate) fn reorder_to_blocked(t: &Tensor, layout: Option<&str>) -> Outcome<BlockedTensor> {
     let layout = match layout {
         Some(name) => name.parse()?,
         None => Layout::native_activation(t.tensor_ref().dims().len())?,
@@ -94,6 +96,7 @@ fn reorder_to_blocked(t: &Tensor, layout: Option<&str>) -> Outcome<BlockedTensor
 fn check_elements(t: &Bound<'_, PyTensor>, op: &'static str) -> PyResult<()> {
     held(t.py(), op, || {
         check_leaves(t, op)?;
+        quantization::check_absent(op, t.get().0.tensor_ref())?;
         t.get().strided(op).map(|_| ())
     })
 }
@@ -164,7 +167,7 @@ impl PyTensor {
 
     /// Reorders to a strided tensor in a memory format. A strided tensor that is in it already is returned as it is.
     #[pyo3(signature = (format = "contiguous".into()), text_signature = "($self, format='contiguous')")]
-    fn to_strided(&self, py: Python<'_>, format: Name) -> PyResult<PyTensor> {
+    pub(crate) fn to_strided(&self, py: Python<'_>, format: Name) -> PyResult<PyTensor> {
         let op = "to_strided";
         released(py, op, || {
             let format = format_of(op, format)?;
@@ -237,6 +240,7 @@ impl PyTensor {
         let op = "as_blocks";
         held(slf.py(), op, || {
             check_leaves(slf, op)?;
+            quantization::check_absent(op, slf.get().0.tensor_ref())?;
             match &slf.get().0 {
                 Tensor::Blocked(t) => Ok(PyTensor(shared::blocks(t)?.into())),
                 other => {
@@ -287,6 +291,7 @@ impl PyTensor {
     fn item<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let op = "item";
         let t = held(py, op, || {
+            quantization::check_absent(op, self.0.tensor_ref())?;
             let t = self.strided(op)?;
             match t.numel() {
                 1 => Ok(t),
@@ -319,6 +324,7 @@ impl PyTensor {
         let (py, op) = (slf.py(), "__dlpack__");
         let numbers = || -> Outcome<_> {
             check_leaves(slf, op)?;
+            quantization::check_absent(op, slf.get().0.tensor_ref())?;
             let version = max_version.map(|(major, minor)| {
                 Ok::<_, Failure>((major.of(op, "max_version")?, minor.of(op, "max_version")?))
             });
@@ -352,9 +358,14 @@ impl PyTensor {
     }
 
     fn __repr__(&self) -> String {
-        match &self.0 {
-            Tensor::Strided(t) if t.numel() <= 1000 => format!("Tensor({t} {})", self.layout()),
-            other => format!("Tensor({})", other.tensor_ref().describe()),
+        let plain = self.0.without_quantization();
+        let text = match &plain {
+            Tensor::Strided(t) if t.numel() <= 1000 => format!("{t} {}", self.layout()),
+            other => other.tensor_ref().describe(),
+        };
+        match quantization::shown(&self.0) {
+            of if of.is_empty() => format!("Tensor({text})"),
+            of => format!("Tensor({text}, {of})"),
         }
     }
 
@@ -366,6 +377,10 @@ impl PyTensor {
             row("dtype", t.dtype().name().to_string()),
             row("key", t.key().name().to_string()),
             row("layout", crate::html::escape(&t.layout_name())),
+            match quantization::shown(&self.0) {
+                of if of.is_empty() => of,
+                of => row("quantised", of),
+            },
         ];
         format!("<table><caption>blocktensor.Tensor</caption>{}</table>", rows.concat())
     }
@@ -384,40 +399,59 @@ impl PyTensor {
         })
     }
 
-    /// Pickles the elements row-major, with the name of a blocked layout, to which loading reorders them again.
-    pub(crate) fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let (plain, layout) = match &self.0 {
-            Tensor::Strided(_) => (self.to_strided(py, "contiguous".into())?, None),
-            Tensor::Blocked(t) => (self.to_strided(py, "contiguous".into())?, Some(t.layout().to_string())),
-            other => return Err(opaque(other.tensor_ref(), "pickle").raise(py)),
-        };
-        let plain = held(py, "pickle", || plain.strided("pickle").cloned())?;
-        let bytes = shared::bytes(py, &plain)?;
-        let rebuild = py.import("blocktensor._native")?.getattr("_from_bytes")?;
-        (rebuild, (bytes, plain.dims().to_vec(), plain.dtype().name(), layout)).into_bound_py_any(py)
+    /// The same integers with scales and zero points: one of each, or one for each index of an axis.
+    #[pyo3(signature = (scale, zero_point = 0.into(), axis = None), text_signature = "($self, scale, zero_point=0, axis=None)")]
+    fn quantized(
+        &self,
+        py: Python<'_>,
+        scale: OneOrMore<f64>,
+        zero_point: OneOrMore<i64>,
+        axis: Option<Number<i64>>,
+    ) -> PyResult<PyTensor> {
+        let op = "quantized";
+        held(py, op, || {
+            let of = quantization::parameters(op, self.dims().len(), scale, zero_point, axis)?;
+            Ok(PyTensor(self.0.quantized(of)?))
+        })
     }
-}
 
-/// A tensor of pickled elements.
-#[pyfunction]
-pub(crate) fn _from_bytes(
-    py: Python<'_>,
-    bytes: &[u8],
-    shape: Vec<Number<usize>>,
-    dtype: Name,
-    layout: Option<Name>,
-) -> PyResult<PyTensor> {
-    let op = "unpickle";
-    let shape = number::all(op, "shape", shape).map_err(|e| e.raise(py))?;
-    let bytes = bytes.to_vec();
-    released(py, op, || {
-        let layout = name::maybe(op, "layout", layout)?;
-        let t: Tensor = shared::of_bytes(op, &bytes, &shape, dtype_of(op, dtype)?)?.into();
-        Ok(PyTensor(match layout {
-            Some(_) => reorder_to_blocked(&t, layout.as_deref())?.into(),
-            None => t,
-        }))
-    })
+    /// Whether it has scales and zero points.
+    #[getter]
+    fn is_quantized(&self) -> bool {
+        self.0.quantization().is_some()
+    }
+
+    /// The scale, or a tuple of one for each index of `quantization_axis`; None if it has none.
+    #[getter]
+    fn scale<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        quantization::scale(py, &self.0)
+    }
+
+    /// The integer that stands for 0, or a tuple of one for each index of `quantization_axis`; None if it has none.
+    #[getter]
+    fn zero_point<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        quantization::zero_point(py, &self.0)
+    }
+
+    /// The axis that has a scale for each index; None if there is one scale, or none.
+    #[getter]
+    fn quantization_axis(&self) -> Option<usize> {
+        self.0.quantization().and_then(|of| of.axis)
+    }
+
+    /// The same integers without scales and zero points.
+    fn without_quantization(&self) -> PyTensor {
+        PyTensor(self.0.without_quantization())
+    }
+
+    /// The numbers that the integers stand for, in f32.
+    fn dequantized(&self, py: Python<'_>) -> PyResult<PyTensor> {
+        released(py, "dequantized", || Ok(PyTensor(self.0.dequantized()?)))
+    }
+
+    pub(crate) fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        pickled::reduce(py, self)
+    }
 }
 
 /// A tensor of zeros: strided in a memory format, or blocked in a layout.

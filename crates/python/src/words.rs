@@ -46,6 +46,8 @@ const ARGUMENTS: &[(&str, &str, &str)] = &[
     ("zeros", "memory_format", "layout"),
     ("zeros", "dims", "shape"),
     ("step", "gradient", "gradients"),
+    ("quantized", "scales", "scale"),
+    ("quantized", "zero_points", "zero_point"),
     ("backward", "diff", "gradient"),
     ("backward", "from", "loss"),
     ("PackedFile::get", "name", "path"),
@@ -77,6 +79,9 @@ impl Door for Words {
                 return format!(".to_dtype(\"{dtype}\")` or, of an array of numpy, `.astype(\"{name}\")");
             }
             Call::ToAnyDType => ".to_dtype()",
+            Call::Quantized => ".quantized(scale, zero_point)",
+            Call::WithoutQuantization => ".without_quantization()",
+            Call::Dequantized => ".dequantized()",
             Call::Reshape(dims) => return format!(".reshape({dims:?})"),
             Call::ReshapeAny => ".reshape()",
             Call::Unsqueeze(axis) => return format!("blocktensor.ops.unsqueeze(x, axis={axis})"),

@@ -314,3 +314,102 @@ def test_what_is_not_pickled_says_so_by_name():
             with pytest.raises(bt.UnsupportedOp, match=f"op `pickle`: argument `x`: got a [a-z.]*{type(x).__name__}, but .* neither pickled nor copied; ") as e:
                 leave(x)
             assert e.value.op == "pickle" and str(e.value).endswith(e.value.remedy)
+
+
+def _integers():
+    return bt.from_dlpack(np.arange(2 * 20 * 2 * 2, dtype=np.uint8).reshape(2, 20, 2, 2))
+
+
+SCALES = [0.25 + i / 8 for i in range(20)]
+
+
+@pytest.mark.parametrize("axis", [None, 1, -3])
+def test_scales_and_zero_points_travel(axis):
+    plain = _integers()
+    x = plain.quantized(0.5, 7) if axis is None else plain.quantized(np.float32(SCALES), range(20), axis=axis)
+    assert x.is_quantized and not plain.is_quantized
+    assert (plain.scale, plain.zero_point, plain.quantization_axis) == (None, None, None)
+    if axis is None:
+        assert (x.scale, x.zero_point, x.quantization_axis) == (0.5, 7, None)
+        scale, zero_point = 0.5, 7
+    else:
+        assert (x.scale, x.zero_point, x.quantization_axis) == (tuple(SCALES), tuple(range(20)), 1)
+        scale, zero_point = np.float32(SCALES).reshape(20, 1, 1), np.arange(20).reshape(20, 1, 1)
+    want = ((plain.numpy().astype(np.int32) - zero_point) * scale).astype(np.float32)
+    np.testing.assert_array_equal(x.dequantized().numpy(), want)
+    for y, wanted in [
+        (x.to_blocked(), want),
+        (x.to_blocked().to_strided("channels_last"), want),
+        (x.contiguous("channels_last"), want),
+        (x.reshape([2, 20, 4]), want.reshape(2, 20, 4)),
+        (bt.ops.permute(x, axes=[0, 2, 3, 1]), want.transpose(0, 2, 3, 1)),
+        (bt.ops.slice(x, axis=1, start=2, step=3), want[:, 2::3]),
+        (bt.ops.select(x, axis=1, index=4), want[:, 4]),
+        (bt.ops.chunk(x.to_blocked(), chunks=2, axis=1)[1], want[:, 10:]),
+        (copy.copy(x), want),
+        (copy.deepcopy(x), want),
+        (x.to_dtype("u8"), want),
+    ]:
+        real = y.dequantized()
+        np.testing.assert_array_equal(real.to_strided().numpy(), wanted)
+    for form in [x, x.to_blocked(), x.contiguous("channels_last"), bt.ops.permute(x, axes=[3, 1, 0, 2])]:
+        back = pickle.loads(pickle.dumps(form))
+        assert (back.scale, back.zero_point, back.quantization_axis) == (form.scale, form.zero_point, form.quantization_axis)
+        assert (back.layout, back.strides if not back.is_blocked else None) == (form.layout, form.strides if not form.is_blocked else None)
+        np.testing.assert_array_equal(back.without_quantization().to_strided().numpy(), form.without_quantization().to_strided().numpy())
+
+
+def test_what_would_lose_scales_refuses_the_tensor():
+    x = _integers().quantized(0.5, 7)
+    blocked = x.to_blocked()
+    one = bt.ops.narrow(bt.ops.reshape(x, dims=[160]), axis=0, start=3, length=1)
+    for call in [
+        x.numpy,
+        lambda: np.asarray(x),
+        lambda: np.array_equal(x, x),
+        lambda: memoryview(x),
+        lambda: np.from_dlpack(x),
+        x.__dlpack__,
+        lambda: x.__dlpack__(max_version=(1, 0), copy=True),
+        lambda: x.to_dtype("f32"),
+        blocked.as_blocks,
+        one.item,
+        lambda: bt.ops.max_pool2d(x, kernel=2),
+        lambda: bt.ops.max_pool2d(blocked, kernel=2),
+    ]:
+        with pytest.raises(bt.Error) as e:
+            call()
+        assert "`.without_quantization()`" in str(e.value) and "`.dequantized()`" in str(e.value), e.value
+    with pytest.raises(bt.Error, match=r"make numbers of it with `\.dequantized\(\)`"):
+        bt.ops.relu(x)
+    # The remedies.
+    plain = x.without_quantization()
+    assert not plain.is_quantized and plain.data_ptr() == x.data_ptr()
+    np.testing.assert_array_equal(plain.numpy(), _integers().numpy())
+    assert bt.ops.max_pool2d(plain, kernel=2).shape == (2, 20, 1, 1)
+    assert bt.ops.relu(x.dequantized()).dtype == "f32"
+    assert "scale 0.5, zero point 7" in repr(x) and "scale" not in repr(plain)
+    assert "scales along axis 1" in repr(plain.quantized(SCALES, axis=1))
+
+
+def test_scales_that_no_tensor_has():
+    x = _integers()
+    for arguments, text in [
+        ((0.0,), "above 0"),
+        ((float("nan"),), "finite"),
+        ((1e-60,), "above 0"),
+        ((1.0, 256), "0 to 255"),
+        ((1.0, 2**40), "zero points are integers"),
+        (([1.0] * 19, 0, 1), "there must be 20 of each"),
+        (([1.0] * 20,), "pass the axis"),
+        ((1.0, 0, 4), "4 axes"),
+        ((1.0, 0, -5), "4 axes"),
+        (("1",), "it is a number"),
+        ((1.0, 0.5), "it is an integer"),
+    ]:
+        with pytest.raises(bt.Error, match=text):
+            x.quantized(*arguments)
+    with pytest.raises(bt.Error, match="u8, s8 or s32"):
+        x.to_dtype("f32").quantized(1.0)
+    with pytest.raises(bt.InvalidArgument, match="quantized"):
+        x.dequantized()

@@ -96,3 +96,13 @@ def test_what_has_no_kernel_raises():
         F.dropout(x, 0.5, training=True)
     with pytest.raises(AttributeError):
         x.no_such_method
+
+
+def test_tensors_with_scales_are_refused():
+    x = bt.from_dlpack(torch.arange(8, dtype=torch.uint8)).quantized(0.5, 3)
+    with pytest.raises(bt.UnsupportedDType, match=r"with scales and zero points.*`\.without_quantization\(\)`"):
+        btt.EagerTensor(x)
+    with pytest.raises(bt.UnsupportedDType, match="would get lost"):
+        torch.from_dlpack(x)
+    assert btt.EagerTensor(x.without_quantization()).torch().tolist() == list(range(8))
+    assert btt.EagerTensor(x.dequantized()).torch()[0] == -1.5

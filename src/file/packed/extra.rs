@@ -6,7 +6,7 @@ use crate::file::{shown, shown_path, tensors};
 use crate::tensor::strided::StridedTensor;
 
 impl PackedWriter<'_> {
-    /// Adds a tensor under a name of its own. The file holds it in row-major order.
+    /// Adds a tensor under a name of its own. The file holds it in row-major order, and its scales and zero points.
     ///
     /// # Errors
     /// `InvalidArgument` if another tensor has the name.
@@ -52,9 +52,14 @@ impl PackedFile {
     ///
     /// # Errors
     /// `InvalidArgument` if there is none; `UnsupportedDType`, `RankMismatch` or `Overflow` if it has a type or sizes that tensors
-    /// here cannot have.
+    /// here cannot have; `CorruptFile` for scales and zero points that it cannot have.
     pub fn tensor(&self, name: &str) -> Result<StridedTensor> {
-        self.stored("PackedFile::tensor", name, TENSOR, "one that `PackedWriter::add_tensor` added")
+        let op = "PackedFile::tensor";
+        let t = self.stored(op, name, TENSOR, "one that `PackedWriter::add_tensor` added")?;
+        match self.quantizations.get(name) {
+            Some(json) => tensors::quantized(op, &self.path, name, json, Some(&t)),
+            None => Ok(t),
+        }
     }
 
     /// The plain weights of the packed op of this name, row-major, as [`PackedWriter::keep_plain`] keeps them.

@@ -2,7 +2,7 @@
 //!
 //! It is a safetensors file. `NAME.packed` holds the weights in their kernel's layout, `NAME.bias` the bias, and `NAME.plain`
 //! the weights in row-major order, if the writer kept them. The metadata's `packed:NAME` says what they were packed for. What a
-//! program adds is `NAME.tensor`, and `text:NAME` in the metadata. The other entries describe the machine. Every tensor begins
+//! program adds is `NAME.tensor`, its scales and zero points `quantization:NAME` in the metadata, and `text:NAME` there. The other entries describe the machine. Every tensor begins
 //! at a multiple of 64 bytes; the last one, `checksums`, holds XXH3 of the header and of each tensor.
 
 pub(crate) mod entry;
@@ -21,7 +21,7 @@ use safetensors::tensor::Dtype;
 
 use self::entry::Entry;
 use super::container::{Container, FileKind, NewFile, NewTensor, StoredTensor, composed};
-use super::tensors::{file_dtype, row_major};
+use super::tensors::{QUANTIZATION, file_dtype, quantization_entry, row_major};
 use super::{cut, shown, shown_path};
 use crate::buffer::{ALIGN, Buffer};
 use crate::dtype::DType;
@@ -184,6 +184,7 @@ impl<'a> PackedWriter<'a> {
             }
         }
         for (name, tensor) in &self.tensors {
+            metadata.extend(quantization_entry(name, tensor));
             let (dtype, shape) = (file_dtype(tensor.dtype()), tensor.dims().to_vec());
             let name = format!("{name}.{TENSOR}");
             parts.push(NewTensor { name, dtype, shape, bytes: row_major(tensor)? });
@@ -217,6 +218,8 @@ pub struct PackedFile {
     entries: BTreeMap<String, Entry>,
     parts: HashMap<String, StoredTensor>,
     texts: HashMap<String, String>,
+    /// The scales and zero points of added tensors, as the metadata states them.
+    quantizations: HashMap<String, String>,
     /// Lanes per block on the machine that wrote it.
     block: usize,
     /// Why the weights do not fit this machine.
@@ -316,10 +319,13 @@ impl PackedFile {
         });
         let block = said("block").parse().unwrap_or(0);
         container.check_sums(op, path, check_data)?;
-        let (mut entries, mut texts) = (BTreeMap::new(), HashMap::new());
+        let (mut entries, mut texts, mut quantizations) = (BTreeMap::new(), HashMap::new(), HashMap::new());
         for (key, json) in &container.metadata {
             if let Some(name) = key.strip_prefix(TEXT) {
                 texts.insert(name.to_string(), json.clone());
+            }
+            if let Some(name) = key.strip_prefix(QUANTIZATION) {
+                quantizations.insert(name.to_string(), json.clone());
             }
             let Some(name) = key.strip_prefix(ENTRY) else { continue };
             let entry: Entry = serde_json::from_str(json).map_err(|e| {
@@ -330,7 +336,7 @@ impl PackedFile {
             entries.insert(name.to_string(), entry);
         }
         let parts = container.parts.into_iter().map(|p| (p.name.clone(), p)).collect();
-        Ok(PackedFile { path: path.into(), entries, parts, texts, block, misfit, repack })
+        Ok(PackedFile { path: path.into(), entries, parts, texts, quantizations, block, misfit, repack })
     }
 
     /// The name of the text that makes a packed file a plan.

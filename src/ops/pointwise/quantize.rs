@@ -15,7 +15,9 @@ use crate::op::schema::{data, int, output_of, output_stated, param, word};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::pointwise::{layout_to_record, recorded};
 use crate::stand_ins::are_stand_ins;
-use crate::tensor::any::{Operand, TensorMut, TensorRef};
+use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
+use crate::tensor::blocked::BlockedTensor;
+use crate::tensor::quantization::{Quantization, refuse};
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
 
@@ -61,7 +63,7 @@ pub(crate) static DEQUANTIZE: Op = Op::new(
         .inflating()
         .without_gradient("its operand is of integers"),
 )
-.with(&Kernel::rust(&dequantize_kernel).with_dtypes(FROM_INTEGERS).on_both());
+.with(&Kernel::rust(&dequantize_kernel).with_dtypes(FROM_INTEGERS).reading_quantization().on_both());
 const FROM_INTEGERS: &[DTypeTuple] = &[
     DTypeTuple { operands: &[DType::U8], results: &[] },
     DTypeTuple { operands: &[DType::S8], results: &[] },
@@ -72,7 +74,8 @@ pub(crate) const OPS: &[&Op] = &[&QUANTIZE, &DEQUANTIZE];
 
 /// Numbers as integers of 8 bits: `round(x / scale) + zero_point`, saturated, as ONNX's `QuantizeLinear`.
 ///
-/// Ties are rounded to even. NaN becomes the zero point. The integers do not know their scale: keep it for [`dequantize`].
+/// Ties are rounded to even. NaN becomes the zero point. The result does not know its scale:
+/// [`quantized`](StridedTensor::quantized) gives it one, or keep it for [`dequantize`].
 ///
 /// ```
 /// use blocktensor::{DType, StridedTensor, ops};
@@ -119,13 +122,14 @@ pub fn quantize<T: Operand>(
 /// As [`quantize`] has them.
 ///
 /// # Dtypes
-/// `x` u8, s8 or s32, `scale` f32, `zero_point` s32. The result is f32. Differences of s32 wrap around.
+/// `x` u8, s8 or s32, `scale` f32, `zero_point` s32. The result is f32. Differences of s32 wrap around. If `x` has scales and zero
+/// points of its own, they are those of the call; [`dequantized`](StridedTensor::dequantized) needs no others.
 ///
 /// # Layouts
 /// As [`quantize`] has them.
 ///
 /// # Errors
-/// As [`quantize`]; zero points may be any, and scales any finite number.
+/// As [`quantize`]; zero points may be any, and scales any finite number. `InvalidArgument` if `x` has other scales and zero points.
 #[track_caller]
 pub fn dequantize<T: Operand>(
     x: &T,
@@ -145,6 +149,8 @@ struct Pairs<'a> {
     zero_point: &'a StridedTensor,
     is_one: bool,
     axis: usize,
+    /// Those that `x` has itself.
+    own: Option<&'a Quantization>,
 }
 
 impl<'a> Pairs<'a> {
@@ -162,6 +168,8 @@ impl<'a> Pairs<'a> {
             }
         }
         for (i, given) in [(1, scale), (2, zero_point)] {
+            let rule = "the zero points of a call have no scale";
+            refuse(op, args.name(i), TensorRef::Strided(given), rule)?;
             let count = if is_one { 1 } else { x.dims()[at] };
             if given.numel() != count && given.numel() != 1 || given.rank() > 1 {
                 let rule = format!("it has one value, or one for each of the {count} indices of axis {at}");
@@ -169,7 +177,7 @@ impl<'a> Pairs<'a> {
                 fail!(ShapeMismatch, op, args.name(i), TensorRef::Strided(given).describe(), rule, remedy);
             }
         }
-        Ok(Pairs { op, scale, zero_point, is_one, axis: at })
+        Ok(Pairs { op, scale, zero_point, is_one, axis: at, own: x.quantization() })
     }
 
     /// Checks the values, which are there only in a run. Returns the only pair, if it is one. `dtype` is what is made, with zero points
@@ -183,8 +191,43 @@ impl<'a> Pairs<'a> {
                 let check = |&z: &i32| check_zero_point(self.op, "zero_point", z.into(), dtype).map(drop);
                 zero_points.iter().try_for_each(check)?;
             }
+            self.check_own(&scales, &zero_points)?;
         }
         Ok(if self.is_one { Some((scales[0], zero_points[0])) } else { None })
+    }
+
+    /// Refuses scales and zero points that are not those of `x`, if it has any.
+    fn check_own(&self, scales: &[f32], zero_points: &[i32]) -> Result<()> {
+        fn at<T>(list: &[T], i: usize) -> Option<&T> {
+            list.get(if list.len() == 1 { 0 } else { i })
+        }
+        let Some(own) = self.own else { return Ok(()) };
+        let is_axis = self.is_one || own.axis.is_none_or(|axis| axis == self.axis);
+        let count = scales.len().max(zero_points.len()).max(own.scales.len());
+        let is_same =
+            |i| at(scales, i) == at(&own.scales, i) && at(zero_points, i) == at(&own.zero_points, i);
+        if is_axis && (0..count).all(is_same) {
+            return Ok(());
+        }
+        let index = (0..count).find(|&i| !is_same(i)).unwrap_or(0);
+        let pair = |scale: Option<&f32>, zero_point: Option<&i32>| match (scale, zero_point) {
+            (Some(s), Some(z)) => format!("scale {s:?} and zero point {z}"),
+            _ => "no scale".to_string(),
+        };
+        let got = match is_axis {
+            true => format!("{} at index {index}", pair(at(scales, index), at(zero_points, index))),
+            false => format!("scales along axis {}", self.axis),
+        };
+        let rule = match own.axis {
+            Some(axis) if !is_axis => format!("`x` has its own along axis {axis}"),
+            _ => format!("`x` has {} there", pair(at(&own.scales, index), at(&own.zero_points, index))),
+        };
+        let remedy = Text::from("use its own with ")
+            + Call::Dequantized
+            + ", or pass "
+            + Call::WithoutQuantization
+            + " of `x`";
+        fail!(InvalidArgument, self.op, "scale", got, rule, remedy)
     }
 
     /// Scales and zero points as operands that are broadcast against a strided tensor of this rank.
@@ -309,5 +352,57 @@ fn dequantize_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult
         DType::U8 => map(args, results, &pairs, None, |x: u8, s, z| number(x.into(), z, s)),
         DType::S8 => map(args, results, &pairs, None, |x: i8, s, z| number(x.into(), z, s)),
         _ => map(args, results, &pairs, None, |x: i32, s, z| number(x, z, s)),
+    }
+}
+
+/// The scale and zero point operands of `dequantize` that the parameters are, and its axis.
+fn operands(of: &Quantization) -> Result<(StridedTensor, StridedTensor, usize)> {
+    let count = &[of.scales.len()];
+    let scales = StridedTensor::from_slice(&of.scales, count)?;
+    Ok((scales, StridedTensor::from_slice(&of.zero_points, count)?, of.axis.unwrap_or(0)))
+}
+
+#[track_caller]
+fn dequantized<T: Operand>(t: &T) -> Result<T> {
+    let Some(q) = t.tensor_ref().quantization() else {
+        let (got, rule) = (t.tensor_ref().describe(), "it has no scales and zero points");
+        let remedy = Text::from("give it some, ") + Call::Quantized + ", or call the op `dequantize`";
+        fail!(InvalidArgument, "dequantized", "self", got, rule, remedy)
+    };
+    let (scale, zero_point, axis) = operands(q)?;
+    dequantize(t, &scale, &zero_point, axis)
+}
+
+impl StridedTensor {
+    /// The numbers that the integers stand for, in f32: [`ops::dequantize`](crate::ops::dequantize) with the tensor's own scales
+    /// and zero points.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a tensor without them; those of `dequantize`.
+    #[track_caller]
+    pub fn dequantized(&self) -> Result<StridedTensor> {
+        dequantized(self)
+    }
+}
+
+impl BlockedTensor {
+    /// The numbers that the integers stand for: see [`StridedTensor::dequantized`].
+    ///
+    /// # Errors
+    /// As there.
+    #[track_caller]
+    pub fn dequantized(&self) -> Result<BlockedTensor> {
+        dequantized(self)
+    }
+}
+
+impl Tensor {
+    /// The numbers that the integers stand for: see [`StridedTensor::dequantized`].
+    ///
+    /// # Errors
+    /// As there.
+    #[track_caller]
+    pub fn dequantized(&self) -> Result<Tensor> {
+        dequantized(self)
     }
 }

@@ -20,6 +20,7 @@ use crate::ops::shape::LANES;
 use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::desc::TensorDesc;
+use crate::tensor::quantization::sliced;
 use crate::tensor::strided::StridedTensor;
 
 params! {
@@ -49,6 +50,7 @@ static CHUNK: Op = Op::new(
 .with(
     &Kernel::rust(&run_chunk)
         .with_dtypes(EACH_DTYPE)
+        .reading_quantization()
         .on_both_with(&|call| gradient(call, Chunk::read(&call.args)?.axis)),
 );
 const SPLIT_ARGS: &[ArgSpec] = &with_params::<3>(&[data("x").any_dtype()], Split::SPECS);
@@ -61,6 +63,7 @@ static SPLIT: Op = Op::new(
 .with(
     &Kernel::rust(&run_split)
         .with_dtypes(EACH_DTYPE)
+        .reading_quantization()
         .on_both_with(&|call| gradient(call, Split::read(&call.args)?.axis)),
 );
 
@@ -76,7 +79,8 @@ pub(crate) const OPS: &[&Op] = &[&CHUNK, &SPLIT];
 /// Any.
 ///
 /// # Layouts
-/// Strided: the pieces are views that share the storage. Blocked: copies in the layout of `x`, at any channel.
+/// Strided: the pieces are views that share the storage. Blocked: copies in the layout of `x`, at any channel. The pieces keep scales
+/// and zero points.
 ///
 /// # Errors
 /// `InvalidArgument` for an axis out of range, 0 chunks, or more than 2^20 pieces.
@@ -207,10 +211,13 @@ fn split_by(args: &Args<'_>, results: &mut Results<'_>, axis: usize, sizes: &[us
             results.views(to_tensors(sizes.iter().map(piece).collect::<Result<_>>()?))
         }
         TensorRef::Blocked(x) => {
+            let mut start = 0;
             let desc = |&size: &usize| {
                 let mut dims = Dims::from_slice(x.dims());
                 dims[axis] = size;
-                TensorDesc::of_layout(dims, x.layout(), x.dtype())
+                start += size;
+                let quantization = sliced(&x.quantization, axis, start - size, size, 1);
+                TensorDesc::of_layout(dims, x.layout(), x.dtype()).with_shared(quantization)
             };
             let mut pieces = results.all(&sizes.iter().map(desc).collect::<Vec<_>>())?;
             let layouts = || format!("{0} -> {0}", x.layout());

@@ -1,6 +1,7 @@
 //! Views in the registry: methods of [`StridedTensor`](crate::StridedTensor) as ops, so that calls by name have them too.
 //!
-//! A view consists of strides. A blocked tensor has none, so these ops have no blocked kernel.
+//! A view consists of strides. A blocked tensor has none, so these ops have no blocked kernel. The methods keep scales and zero
+//! points.
 
 use crate::elementwise::{StridedRegion, copy_part};
 use crate::error::Result;
@@ -75,7 +76,7 @@ macro_rules! view_ops {
                 fn gradient(call: &Backward<'_>) -> Result<Gradients> {
                     $g(call, &|x| view(x, &call.args))
                 }
-                Op::new(&Schema::new($name, ARGS).dst_like_x().sharing(Sharing::$sharing).moving(Movement::Elements)).with(&Kernel::rust(&run).with_dtypes(EACH_DTYPE).on_strided_with(&gradient))
+                Op::new(&Schema::new($name, ARGS).dst_like_x().sharing(Sharing::$sharing).moving(Movement::Elements)).with(&Kernel::rust(&run).with_dtypes(EACH_DTYPE).reading_quantization().on_strided_with(&gradient))
             };
         )*
 

@@ -30,8 +30,12 @@ use crate::scratchpad::Scratchpad;
 use crate::tensor::any::check_dtype;
 use crate::tensor::any::{Operand, TensorMut, TensorRef};
 use crate::tensor::desc::TensorDesc;
+use crate::tensor::quantization::refuse;
 use crate::tensor::strided::StridedTensor;
 use crate::threads;
+
+/// Why a quantised operand is refused.
+const NOT_READ: &str = "packed weights do not read its scales and zero points";
 
 /// A convolution of any rank and direction whose weights have the layout that its kernel reads. Running it reorders nothing.
 ///
@@ -180,6 +184,7 @@ impl AnyPackedConv {
     /// The geometry for this source, which may have another batch than the one packed for.
     fn geometry(&self, x: TensorRef<'_>) -> Result<ConvGeometry> {
         threads::enter(self.g.op)?;
+        refuse(self.g.op, "x", x, NOT_READ)?;
         let s = &self.source;
         let layout_fits = match (x, s.layout) {
             // Without elements there is no layout to get wrong.
@@ -210,6 +215,9 @@ impl AnyPackedConv {
         residual: Option<TensorRef<'_>>,
         channel: &[TensorRef<'_>],
     ) -> Result<()> {
+        for &t in channel {
+            refuse(g.op, "channel", t, NOT_READ)?;
+        }
         check_operands(g.op, &self.post_ops, (&g.dst_dims(), self.types.residual()), residual, channel)?;
         residual.map_or(Ok(()), |r| self.check_place(g, "residual", r))
     }
@@ -269,6 +277,7 @@ impl AnyPackedConv {
 
     /// Checks that a tensor has the shape and the layout of the result.
     fn check_place(&self, g: &ConvGeometry, name: &'static str, t: TensorRef<'_>) -> Result<()> {
+        refuse(g.op, name, t, NOT_READ)?;
         if t.dims() != g.dst_dims().as_slice() {
             let rule = format!("the result is {} {}", g.dst_dims(), self.types.dst);
             fail!(ShapeMismatch, g.op, name, t.describe(), rule, "pass a tensor of that shape");

@@ -7,7 +7,6 @@ use crate::error::{Result, fail};
 use crate::kernels::conv::{ConvGeometry, kind_of};
 use crate::key::DispatchKey;
 use crate::op::Schema;
-use crate::op::lookup::refuse_quantized;
 use crate::op::results::{check_count, new_result};
 use crate::operator::Operator;
 use crate::ops::conv::{Direction, op_of};
@@ -59,7 +58,6 @@ impl AnyPackedConv {
         let tensors: Vec<Tensor> = inputs.iter().map(TensorDesc::without_elements).collect();
         let refs: Vec<TensorRef<'_>> = tensors.iter().map(Operand::tensor_ref).collect();
         let (x, residual, channel) = self.split(&refs)?;
-        refuse_quantized(self.g.op, self.input_names(), inputs)?;
         let g = self.geometry(x)?;
         self.check_operands(&g, residual, channel)?;
         Ok(g)

@@ -25,6 +25,7 @@ use crate::ops::conv::op_of;
 use crate::pack::source::{Source, SourceLayout};
 use crate::tensor::any::TensorRef;
 use crate::tensor::any::check_f32;
+use crate::tensor::quantization::refuse;
 use crate::tensor::strided::StridedTensor;
 use crate::threads;
 
@@ -109,6 +110,8 @@ impl AnyConvPacker {
         if ![DType::BF16, DType::S8].contains(&weights.dtype()) {
             check_f32(op, "weights", TensorRef::Strided(weights), "kernels take f32, bf16 and s8")?;
         }
+        let rule = "packing does not read its scales and zero points";
+        refuse(op, "weights", TensorRef::Strided(weights), rule)?;
         bias.map_or(Ok(()), |b| check_f32(op, "bias", TensorRef::Strided(b), "it is f32"))?;
         let numbers = params.numbers(op, spatial, transposed)?;
         let weights = match transposed {

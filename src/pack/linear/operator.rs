@@ -8,7 +8,6 @@ use crate::kernels::conv::epilogue::Finish;
 use crate::key::DispatchKey;
 use crate::layout::memory_format::MemoryFormat;
 use crate::op::Schema;
-use crate::op::lookup::refuse_quantized;
 use crate::op::results::{check_count, check_given};
 use crate::operator::Operator;
 use crate::ops::linear::{LINEAR, LinearShape};
@@ -44,7 +43,6 @@ impl PackedLinear {
     /// The shape of a run with these inputs, all checked.
     fn checked(&self, inputs: &[TensorDesc]) -> Result<LinearShape> {
         check_inputs(inputs.len())?;
-        refuse_quantized("linear", &["x"], inputs)?;
         let x = inputs[0].without_elements();
         self.shape(source(&[x.tensor_ref()])?)
     }

@@ -8,11 +8,11 @@ pub use at_sizes::Outcome;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use blocktensor::{BoundOp, Operator, counted};
+use blocktensor::{BoundOp, Operand, Operator, counted};
 
 use crate::Param;
 use crate::constant::{Constant, ElementType};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, without_scales};
 use crate::expand::{Expand, Given, Registered};
 use crate::sizes::Dim;
 
@@ -80,9 +80,20 @@ impl Graph {
     /// Adds a constant.
     ///
     /// # Errors
-    /// `Invalid` for a name that another value has.
+    /// `Invalid` for a name that another value has, and for a tensor with scales and zero points.
     pub fn constant(&mut self, name: &str, constant: impl Into<Constant>) -> Result<ValueId> {
-        self.value(name, Source::Constant(Arc::new(constant.into())))
+        let constant = constant.into();
+        if let Constant::F32(t) | Constant::Byte(t) | Constant::SignedByte(t) = &constant
+            && t.quantization().is_some()
+        {
+            return Err(Error::Invalid {
+                what: format!("constant `{name}`"),
+                got: t.tensor_ref().describe(),
+                rule: "a graph does not read the scales and zero points of constants".into(),
+                remedy: without_scales(),
+            });
+        }
+        self.value(name, Source::Constant(Arc::new(constant)))
     }
 
     /// Adds a registered op by name, with inputs by their names in its schema, and parameters. Its only result has the

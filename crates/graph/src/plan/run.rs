@@ -12,7 +12,7 @@ use blocktensor::{
 use super::forms::is_foreign;
 use super::{Memory, Place, Plan, Slot, SlotId, Step, Work};
 use crate::constant::ElementType;
-use crate::error::{Error, Result, other_count};
+use crate::error::{Error, Result, other_count, without_scales};
 use crate::network::Origin;
 use crate::stop::Stop;
 
@@ -219,6 +219,10 @@ impl Plan {
                     (false, false) => convert + ", and plan the graph again for other sizes",
                 };
                 return invalid(what, got, rule, remedy);
+            }
+            if x.quantization().is_some() {
+                let rule = "a plan does not read the scales and zero points of inputs".to_string();
+                return invalid(what, got, rule, without_scales());
             }
             if !x.is_contiguous(MemoryFormat::Contiguous) {
                 let rule = "inputs are row-major".to_string();

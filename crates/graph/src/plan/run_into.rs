@@ -1,6 +1,6 @@
 //! Runs a plan into the caller's memory.
 
-use blocktensor::{Complaint, MemoryFormat, StridedTensor, Tensor, TensorRef};
+use blocktensor::{Call, Complaint, MemoryFormat, StridedTensor, Tensor, TensorRef, Text};
 
 use super::run::{Stopper, Watch, broken};
 use super::{Place, Plan, SlotId};
@@ -142,15 +142,21 @@ impl Plan {
         for (i, (name, desc)) in self.outputs().enumerate() {
             let y = &mut *outputs[i];
             let (got, makes) = (TensorRef::Strided(y).describe(), format!("a run gives {desc}"));
-            let refused = |got: String, rule: &str, remedy: &'static str| {
+            let complain = |got: String, rule: &str, remedy: Text| {
                 Complaint::new(OP, "outputs", format!("{got} for `{name}`"), rule.to_string(), remedy)
             };
+            let refused = |got: String, rule: &str, remedy: &str| complain(got, rule, remedy.into());
             if y.dims() != desc.dims() {
                 let complaint = refused(got, &makes, "make a tensor of these sizes");
                 return Err(blocktensor::Error::ShapeMismatch(complaint).into());
             }
             if y.dtype() != desc.dtype() {
                 let complaint = refused(got, &makes, "make a tensor of this dtype");
+                return Err(blocktensor::Error::DTypeMismatch(complaint).into());
+            }
+            if y.quantization().is_some() {
+                let remedy = Text::from("pass ") + Call::WithoutQuantization + " of it";
+                let complaint = complain(got, "results have no scales and zero points", remedy);
                 return Err(blocktensor::Error::DTypeMismatch(complaint).into());
             }
             if !y.is_contiguous(MemoryFormat::Contiguous) {

@@ -1253,9 +1253,12 @@ def dequantize(
 
     Dtypes:
         `x` u8, s8 or s32, `scale` f32, `zero_point` s32. The result is f32. Differences of s32 wrap around.
+        If `x` has scales and zero points of its own, they are those of the call; `dequantized` needs no
+        others.
 
     Errors:
-        As `quantize`; zero points may be any, and scales any finite number.
+        As `quantize`; zero points may be any, and scales any finite number. `InvalidArgument` if `x` has
+        other scales and zero points.
 
     Keys: strided, blocked.
 
@@ -3166,8 +3169,8 @@ def quantize(
 ) -> Tensor:
     """Numbers as integers of 8 bits: `round(x / scale) + zero_point`, saturated, as ONNX's `QuantizeLinear`.
 
-    Ties are rounded to even. NaN becomes the zero point. The integers do not know their scale: keep it for
-    `dequantize`.
+    Ties are rounded to even. NaN becomes the zero point. The result does not know its scale: `quantized`
+    gives it one, or keep it for `dequantize`.
 
     Shapes:
         `x` of any. `scale` and `zero_point` [1], or one value for each index of `axis`: of a blocked `x`

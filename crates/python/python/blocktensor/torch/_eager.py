@@ -10,7 +10,7 @@ import torch
 
 from .. import _native
 from .._compare import as_real
-from .._errors import Error, InvalidArgument, KeyMismatch, OpaqueLayoutError, UnsupportedOp
+from .._errors import Error, InvalidArgument, KeyMismatch, OpaqueLayoutError, UnsupportedDType, UnsupportedOp
 from .._native import Tensor
 from ._answers import CONVERSIONS, FLOATS, Answers
 from ._calls import call
@@ -345,12 +345,16 @@ _CONVERTED = (torch.bool, torch.int64)
 
 def _held(data: Any) -> Tensor:
     """The tensor of this package that an eager tensor of an object holds."""
-    if type(data) is Tensor:
+    if type(data) is Tensor and not data.is_quantized:
         return data
     if isinstance(data, _native.Var):
         text = f"op `EagerTensor`: got {described(data)} on a tape, but eager tensors are for inference, and would hide its gradient"
         raise error(InvalidArgument, text, "pass `x.tensor`, or call functions of `blocktensor.ops` on `x`", op="EagerTensor")
     if isinstance(data, Tensor):
+        if data.is_quantized:
+            text = f"op `EagerTensor`: got {described(data)} with scales and zero points, which eager tensors do not have"
+            remedy = "pass its integers, `.without_quantization()`, or its numbers, `.dequantized()`"
+            raise error(UnsupportedDType, text, remedy, op="EagerTensor")
         return data
     if isinstance(data, EagerTensor):
         return data.held
