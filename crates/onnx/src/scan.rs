@@ -14,14 +14,23 @@ const MAX_DEPTH: usize = 100;
 /// The most **bytes** of a node's name that an error repeats.
 const MAX_NAME: u64 = 120;
 
-/// The field of a model that has its functions.
-const FUNCTIONS: u64 = 25;
-/// The field of an attribute that names one of the function around it.
-const REFERENCE: u64 = 21;
+/// What to do about functions of a model's own. Their versions of ONNX's ops may be others than the model's.
+pub(crate) const INLINE: &str = "export it with functions inlined, or inline them with `onnx.inliner.inline_local_functions(model, convert_version=True)`";
 
-/// What to do about functions of a model's own.
-pub(crate) const INLINE: &str =
-    "export it with functions inlined, or inline them with `onnx.inliner.inline_local_functions`";
+/// What to do about tensors of other forms.
+const DENSE: &str = "export it with dense numeric tensors";
+
+/// The fields of a tensor that hold its elements. The parser does not read the last one.
+const VALUES: [(u64, &str); 6] = [
+    (4, "float_data"),
+    (5, "int32_data"),
+    (7, "int64_data"),
+    (9, "raw_data"),
+    (10, "double_data"),
+    (11, "uint64_data"),
+];
+/// The field of a tensor that says where its elements are, and its number for another file.
+const LOCATION: (u64, u64) = (14, 1);
 
 /// The messages of `onnx.proto` whose fields are looked at.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -56,7 +65,10 @@ enum FieldOf {
     /// Integers of variable length, one after another.
     Integers,
     Other,
-    Refused(&'static str),
+    /// One that is not supported, with what to do about it.
+    Refused(&'static str, &'static str),
+    /// An attribute that takes the value of one of the function around it. Functions are not read.
+    Reference,
 }
 
 fn field_of(message: Message, number: u64) -> FieldOf {
@@ -64,22 +76,25 @@ fn field_of(message: Message, number: u64) -> FieldOf {
     match (message, number) {
         (Message::Model, 7) => M(Message::Graph),
         (Message::Model, 8 | 14) => M(Message::Leaf),
-        (Message::Model, 20) => Refused("training information"),
-        (Message::Model, FUNCTIONS) => Refused("a function of the model's own"),
+        (Message::Model, 20) => Refused(
+            "training information",
+            "remove it (`del model.training_info[:]`), or export the model for inference",
+        ),
+        (Message::Model, 25) => Refused("a function of the model's own", INLINE),
         (Message::Graph, 1) => M(Message::Node),
         (Message::Graph, 5) => M(Message::Tensor),
         (Message::Graph, 11..=13) => M(Message::ValueInfo),
-        (Message::Graph, 15) => Refused("a sparse initializer"),
+        (Message::Graph, 15) => Refused("a sparse initializer", DENSE),
         (Message::Node, 5) => M(Message::Attribute),
         (Message::Attribute, 5) => M(Message::Tensor),
         (Message::Attribute, 6) => M(Message::Graph),
-        (Message::Attribute, 10) => Refused("an attribute that is a list of tensors"),
-        (Message::Attribute, 11) => Refused("an attribute that is a list of graphs"),
-        (Message::Attribute, REFERENCE) => Refused("an attribute that refers to a function's"),
-        (Message::Attribute, 22 | 23) => Refused("a sparse tensor"),
-        (Message::Tensor, 3) => Refused("a tensor in segments"),
+        (Message::Attribute, 10) => Refused("an attribute that is a list of tensors", DENSE),
+        (Message::Attribute, 11) => Refused("an attribute that is a list of graphs", DENSE),
+        (Message::Attribute, 21) => FieldOf::Reference,
+        (Message::Attribute, 22 | 23) => Refused("a sparse tensor", DENSE),
+        (Message::Tensor, 3) => Refused("a tensor in segments", DENSE),
         (Message::Tensor, 5 | 7) => FieldOf::Integers,
-        (Message::Tensor, 6) => Refused("a tensor of strings"),
+        (Message::Tensor, 6) => Refused("a tensor of strings", DENSE),
         (Message::Tensor, 13) => M(Message::Leaf),
         (Message::ValueInfo, 2) => M(Message::Type),
         (Message::Type, 1) => M(Message::TensorType),
@@ -121,7 +136,8 @@ pub(crate) fn check(source: &mut (impl BufRead + Seek), length: u64) -> Result<(
     if length == 0 {
         return Err(malformed("the file is empty"));
     }
-    let mut scan = Scan { source, position: 0, memory: 0, within: Within::default() };
+    let mut scan =
+        Scan { source, position: 0, memory: 0, within: Within::default(), tensor: Elements::default() };
     scan.message(length, Message::Model, 0)?;
     let bytes = usize::try_from(scan.memory).unwrap_or(usize::MAX);
     Ok(blocktensor::memory::require("the nodes of a model", bytes)?)
@@ -152,12 +168,34 @@ impl std::fmt::Display for Within {
     }
 }
 
+/// What the fields of a tensor say about its elements.
+#[derive(Default)]
+struct Elements {
+    name: String,
+    /// Which of [`VALUES`] are there. Writers leave empty ones, which hold nothing.
+    values: [bool; VALUES.len()],
+    is_external: bool,
+}
+
+impl Elements {
+    /// Takes in a field that is not empty; `value` is that of an integer.
+    fn note(&mut self, number: u64, value: u64) {
+        if number == LOCATION.0 {
+            self.is_external = value == LOCATION.1;
+        }
+        if let Some(i) = VALUES.iter().position(|(field, _)| *field == number) {
+            self.values[i] = true;
+        }
+    }
+}
+
 struct Scan<'a, R> {
     source: &'a mut R,
     position: u64,
     /// The memory in **bytes** that the parser's lists take.
     memory: u64,
     within: Within,
+    tensor: Elements,
 }
 
 impl<R: BufRead + Seek> Scan<'_, R> {
@@ -174,7 +212,10 @@ impl<R: BufRead + Seek> Scan<'_, R> {
             }
             let length = match wire {
                 0 => {
-                    self.varint(end)?;
+                    let value = self.varint(end)?;
+                    if of == Message::Tensor {
+                        self.tensor.note(number, value);
+                    }
                     self.memory = self.memory.saturating_add(NUMBER);
                     continue;
                 }
@@ -193,6 +234,9 @@ impl<R: BufRead + Seek> Scan<'_, R> {
                 return Err(malformed(reason));
             }
             self.memory = self.memory.saturating_add(memory(of, number, length));
+            if of == Message::Tensor && length > 0 {
+                self.tensor.note(number, 0);
+            }
             match field_of(of, number) {
                 FieldOf::Message(Message::Graph) if has_graph => {
                     return Err(malformed(format!("{} has two graphs in one field", of.name())));
@@ -216,7 +260,13 @@ impl<R: BufRead + Seek> Scan<'_, R> {
                         self.message(end, inner, depth)?;
                         self.within = outer;
                     } else {
+                        if inner == Message::Tensor {
+                            self.tensor = Elements::default();
+                        }
                         self.message(end, inner, depth)?;
+                        if inner == Message::Tensor {
+                            self.check_elements(of)?;
+                        }
                     }
                 }
                 FieldOf::Integers if wire == 2 => {
@@ -225,21 +275,40 @@ impl<R: BufRead + Seek> Scan<'_, R> {
                         self.varint(end)?;
                     }
                 }
-                FieldOf::Refused(feature) => {
-                    let remedy = match number {
-                        FUNCTIONS | REFERENCE => INLINE,
-                        _ => "export it with dense numeric tensors",
-                    };
+                FieldOf::Refused(feature, remedy) => {
                     return Err(Error::unsupported("the model", feature, remedy));
+                }
+                FieldOf::Reference => {
+                    let (got, rule) =
+                        ("an attribute that refers to a function's", "only nodes of functions have those");
+                    let remedy = "give the attribute a value";
+                    return Err(Error::invalid(self.within.to_string(), got, rule, remedy));
                 }
                 _ => match (of, number) {
                     (Message::Node, 3) => self.within.name = self.text(length)?,
                     (Message::Node, 4) => self.within.op = self.text(length)?,
+                    (Message::Tensor, 8) => self.tensor.name = self.text(length)?,
                     _ => self.skip(length)?,
                 },
             }
         }
         Ok(())
+    }
+
+    /// Refuses a tensor with two fields of elements: readers differ in which they take. `holder` is what holds the tensor.
+    fn check_elements(&self, holder: Message) -> Result<()> {
+        let Elements { name, values, is_external } = &self.tensor;
+        let external = is_external.then(|| "external data".to_string());
+        let there = VALUES.iter().zip(values).filter(|(_, there)| **there);
+        let mut fields = external.into_iter().chain(there.map(|((_, name), _)| format!("`{name}`")));
+        let (Some(first), Some(second)) = (fields.next(), fields.next()) else { return Ok(()) };
+        let what = match holder {
+            Message::Graph => format!("initializer `{name}`"),
+            _ => self.within.to_string(),
+        };
+        let got = format!("both {first} and {second}");
+        let rule = "one field of a tensor holds its elements";
+        Err(Error::invalid(what, got, rule, "the file is damaged: export the model again"))
     }
 
     /// The beginning of a text of this length, for an error.

@@ -60,7 +60,11 @@ pub(crate) fn constant(what: &str, tensor: &mut TensorProto, external: &External
         }
         Some(external.read(&part)?)
     } else {
-        tensor.raw_data.take().map(std::cell::RefCell::into_inner)
+        // Some writers leave an empty field beside the list that is used.
+        let is_listed =
+            !tensor.float_data.is_empty() || !tensor.int32_data.is_empty() || !tensor.int64_data.is_empty();
+        let raw = tensor.raw_data.take().map(std::cell::RefCell::into_inner);
+        raw.filter(|bytes| !(bytes.is_empty() && is_listed))
     };
     let wrong = |got: usize, unit: &str| {
         let rule = format!("{of} {dims:?} has {count} elements");

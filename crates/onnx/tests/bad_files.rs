@@ -3,9 +3,12 @@
 use blocktensor::MIN_STACK;
 use blocktensor_graph::Sizes;
 use blocktensor_onnx::Error;
-use rten_onnx::onnx::{DataType, GraphProto, NodeProto, OperatorSetIdProto, ValueInfoProto};
+use rten_onnx::onnx::{
+    DataLocation, DataType, GraphProto, NodeProto, OperatorSetIdProto, StringStringEntryProto, TensorProto,
+    ValueInfoProto,
+};
 
-use crate::support::{Model, graph, int, ints, run, tensor, tensor_attribute, value, word};
+use crate::support::{Model, float, graph, int, ints, run, tensor, tensor_attribute, value, word};
 
 #[track_caller]
 fn message(model: Model) -> String {
@@ -145,6 +148,61 @@ fn tensors_agree_with_their_sizes() {
     }
 }
 
+/// Readers differ in which of two fields they take. Those that are empty hold nothing, and entries about external data are only
+/// read where the tensor says that it has such data: onnx.checker decides so too.
+#[test]
+fn a_tensor_has_its_elements_in_one_field() {
+    let base = || tensor("w", DataType::FLOAT, &[2], [1f32, 2.0].map(f32::to_le_bytes).concat());
+    let listed = || TensorProto { raw_data: None, float_data: vec![1.0, 2.0], ..base() };
+    let entry = |key: &str, value: &str| StringStringEntryProto {
+        key: Some(key.to_string()),
+        value: Some(value.to_string()),
+    };
+    let entries = || vec![entry("location", "w.bin")];
+    let external = Some(DataLocation::EXTERNAL);
+    let cases = [
+        (TensorProto { float_data: vec![3.0, 4.0], ..base() }, "`float_data` and `raw_data`"),
+        (TensorProto { int32_data: vec![3, 4], ..listed() }, "`float_data` and `int32_data`"),
+        (TensorProto { int64_data: vec![3, 4], ..base() }, "`int64_data` and `raw_data`"),
+        (TensorProto { double_data: vec![3.0], ..base() }, "`raw_data` and `double_data`"),
+        (
+            TensorProto { data_location: external, external_data: entries(), ..base() },
+            "external data and `raw_data`",
+        ),
+        (
+            TensorProto { data_location: external, external_data: entries(), ..listed() },
+            "external data and `float_data`",
+        ),
+    ];
+    let rule = "one field of a tensor holds its elements; the file is damaged: export the model again";
+    for (tensor, fields) in cases {
+        let mut model = relu();
+        model.graph.initializer.push(tensor.clone());
+        assert_eq!(message(model), format!("initializer `w`: got both {fields}; {rule}"));
+        let constant = vec![tensor_attribute("value", tensor)];
+        let error = message(Model::new().node_with("Constant", &[], &["y"], constant).output("y"));
+        assert_eq!(error, format!("node `n0` (Constant): got both {fields}; {rule}"));
+    }
+    // `uint64_data` is the field 11, here as a list and as a number of its own.
+    for field in [&[0x5a, 1, 7][..], &[0x58, 7]] {
+        let tensor = [&[0x08, 1, 0x10, 13, 0x42, 1, b'w', 0x4a, 8][..], &[0; 8], field].concat();
+        let graph = [&[0x2a, tensor.len() as u8][..], &tensor].concat();
+        let model = [&[0x3a, graph.len() as u8][..], &graph].concat();
+        let error = blocktensor_onnx::from_bytes(&model).expect_err("an error").to_string();
+        assert_eq!(error, format!("initializer `w`: got both `raw_data` and `uint64_data`; {rule}"));
+    }
+    let fine = [
+        TensorProto { raw_data: Some(vec![].into()), ..listed() },
+        TensorProto { external_data: entries(), ..base() },
+        TensorProto { external_data: entries(), data_location: Some(DataLocation::DEFAULT), ..listed() },
+    ];
+    for tensor in fine {
+        let mut model = Model::new().input("x", &[2]).node("Add", &["x", "w"], &["y"]).output("y");
+        model.graph.initializer.push(tensor);
+        assert_eq!(model.run(&[("x", &[2], &[10.0, 20.0])])[0].1, [11.0, 22.0]);
+    }
+}
+
 #[test]
 fn names_are_unique_and_known() {
     let twice = relu().node("Relu", &["x"], &["y"]);
@@ -196,6 +254,25 @@ fn nodes_that_cannot_run_are_listed_together() {
     {
         assert!(error.contains(part), "{part}: {error}");
     }
+}
+
+/// What only training or functions have, with the remedy for it.
+#[test]
+fn parts_that_are_not_read_name_their_remedy() {
+    let mut bytes = relu().bytes();
+    // Field 20 of a model, of no bytes: training information.
+    bytes.extend([0xa2, 0x01, 0x00]);
+    let error = blocktensor_onnx::from_bytes(&bytes).expect_err("an error").to_string();
+    let remedy = "remove it (`del model.training_info[:]`), or export the model for inference";
+    assert_eq!(error, format!("the model: training information is not supported; {remedy}"));
+    let model = Model::new().input("x", &[2]).node_with("Elu", &["x"], &["y"], vec![float("alpha", 1.0)]);
+    let mut bytes = model.output("y").bytes();
+    // The field 2 of an attribute, f32, becomes its field 21, a text of two bytes that names an attribute.
+    let at = bytes.windows(5).position(|part| part == [0x15, 0, 0, 0x80, 0x3f]).expect("alpha");
+    bytes[at..at + 5].copy_from_slice(&[0xaa, 0x01, 2, b'a', b'b']);
+    let error = blocktensor_onnx::from_bytes(&bytes).expect_err("an error").to_string();
+    let got = "node `n0` (Elu): got an attribute that refers to a function's";
+    assert_eq!(error, format!("{got}; only nodes of functions have those; give the attribute a value"));
 }
 
 #[test]

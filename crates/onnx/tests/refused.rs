@@ -1,7 +1,7 @@
 //! What ONNX refuses or leaves undefined is an error with a remedy, and never a silent result.
 
 use blocktensor::{PackedFile, StridedTensor};
-use blocktensor_graph::{Layouts, Plan, PlanOptions};
+use blocktensor_graph::{Layouts, Plan, PlanOptions, Sizes};
 use rten_onnx::onnx::{DataType, GraphProto, NodeProto, ValueInfoProto};
 
 use crate::support::{Model, graph, int, ints, value};
@@ -54,6 +54,45 @@ fn output_padding_is_less_than_the_stride_or_the_dilation() {
     // A larger result that `output_shape` asks for still grows at its end.
     let grown = model(vec![ints("output_shape", &[8, 8])]);
     assert_eq!(grown.run(&[("x", &[1, 1, 4, 4], &[1.0; 16])])[0].0, [1, 1, 8, 8]);
+    // It has neither the batch nor the channels.
+    let error = refused(model(vec![ints("output_shape", &[1, 1, 6, 6])]), &[("x", &[1, 1, 4, 4])]);
+    let text = "node `n0` (ConvTranspose), output_shape: got [1, 1, 6, 6]; ";
+    assert!(
+        error.starts_with(&format!("{text}it has one value for each of the 2 spatial axes, ")),
+        "{error}"
+    );
+}
+
+#[test]
+fn pieces_of_an_axis_are_equal_or_stated() {
+    let model = |version, attributes| {
+        let model = Model::new().opset(version).input("x", &[9]);
+        model.node_with("Split", &["x"], &["y", "z"], attributes).output("y").output("z")
+    };
+    // Before version 18 there is no `num_outputs`.
+    for version in [11, 13, 18] {
+        let error = refused(model(version, vec![]), &[("x", &[9])]);
+        let rule = "they are equal pieces of an axis of 9 elements";
+        let text =
+            format!("node `n0` (Split), outputs: got 2; {rule}; state the sizes of the pieces in `split`");
+        assert_eq!(error, text);
+    }
+    let error = refused(model(18, vec![int("num_outputs", -3)]), &[("x", &[9])]);
+    let text = "node `n0` (Split), num_outputs: got -3; it is the number of outputs, 2; ";
+    assert!(error.starts_with(text), "{error}");
+    let pieces = model(18, vec![int("num_outputs", 2)]).run(&[("x", &[9], &[1.0; 9])]);
+    assert_eq!(pieces.iter().map(|(dims, _)| dims[0]).collect::<Vec<_>>(), [5, 4]);
+}
+
+#[test]
+fn a_type_that_an_op_does_not_compute_is_named() {
+    let model = Model::new().input_of("x", DataType::INT32, &[2]).node("ReduceSum", &["x"], &["y"]).output("y");
+    let network = model.read().expect("a graph").with_sizes(&Sizes::new());
+    let error = network.expect_err("the model is refused").to_string();
+    assert!(
+        error.contains("the type i32 is not supported for tensors that a run computes; cast them"),
+        "{error}"
+    );
 }
 
 #[test]

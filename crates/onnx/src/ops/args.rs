@@ -37,7 +37,10 @@ pub(super) fn floats<'a>(x: &'a Value, cx: &Expansion<'_>) -> Result<&'a Value> 
                 other.as_stated()
             )))
         }
-        other => Err(cx.unsupported(format!("{} tensors that a run computes", other.as_stated()))),
+        other => Err(cx.unsupported(format!(
+            "the type {} is not supported for tensors that a run computes; cast them to f32 before it, and the result back",
+            other.as_stated()
+        ))),
     }
 }
 

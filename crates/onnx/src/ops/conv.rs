@@ -200,12 +200,9 @@ fn conv_transpose(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<
         Some(values) if values.len() == spatial && values.iter().all(|v| (0..1 << 31).contains(v)) => {
             Ok(Some(values.iter().map(|&v| v as usize).collect::<Vec<_>>()))
         }
-        // Some exporters write the sizes of the batch and the channels too.
-        Some(values) if name == "output_shape" && values.len() == spatial + 2 => {
-            super::dims_of(&values[2..], cx).map(Some)
-        }
         Some(values) => {
-            let rule = format!("it has {spatial} values, none of them negative");
+            let rule =
+                format!("it has one value for each of the {spatial} spatial axes, none of them negative");
             Err(cx.invalid(name, format!("{values:?}"), &rule, "export the model again"))
         }
     };

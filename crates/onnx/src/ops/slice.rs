@@ -119,22 +119,18 @@ pub(crate) fn pieces(
             cx.invalid("split", format!("{given:?}"), &rule, "export the model again")
         });
     }
-    let count = match node.int("num_outputs") {
-        Some(n) => usize::try_from(n).unwrap_or(0),
-        None => node.outputs(),
+    let outputs = node.outputs();
+    let Some(count) = node.int("num_outputs") else {
+        if outputs == 0 || !size.is_multiple_of(outputs) {
+            let rule = format!("they are equal pieces of an axis of {size} elements");
+            return Err(cx.invalid("outputs", outputs, &rule, "state the sizes of the pieces in `split`"));
+        }
+        return Ok(vec![size / outputs; outputs]);
     };
-    if count != node.outputs() {
-        let rule = format!("it is the number of outputs, {}", node.outputs());
+    let Some(count) = usize::try_from(count).ok().filter(|n| *n == outputs && *n > 0) else {
+        let rule = format!("it is the number of outputs, {outputs}");
         return Err(cx.invalid("num_outputs", count, &rule, "export the model again"));
-    }
-    if count == 0 || (node.int("num_outputs").is_none() && !size.is_multiple_of(count)) {
-        let rule = format!("equal pieces of {size} elements");
-        return Err(cx.invalid("num_outputs", count, &rule, "export the model again"));
-    }
-    if count > size.max(node.outputs()) {
-        let rule = format!("the axis has {size} elements");
-        return Err(cx.invalid("num_outputs", count, &rule, "export the model again"));
-    }
+    };
     let piece = size.div_ceil(count);
     Ok((0..count).map(|i| size.saturating_sub(i * piece).min(piece)).collect())
 }
