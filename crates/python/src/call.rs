@@ -68,7 +68,7 @@ fn value_with(
     Ok(match spec.kind {
         ArgKind::DataList | ArgKind::ParamList => {
             let mut tensors = Vec::new();
-            for item in x.try_iter().map_err(|_| wrong())? {
+            for item in number::items(x).ok_or_else(wrong)? {
                 tensors.push(import(&item?)?);
             }
             Value::Tensors(tensors)
@@ -78,8 +78,11 @@ fn value_with(
         ArgKind::Ints(_) => match integer(x) {
             Some(one) => Value::Ints(vec![one]),
             None => {
-                let items: Vec<Bound<'_, PyAny>> = x.extract().map_err(|_| wrong())?;
-                Value::Ints(items.iter().map(integer).collect::<Option<_>>().ok_or_else(wrong)?)
+                let mut all = Vec::new();
+                for item in number::items(x).ok_or_else(wrong)? {
+                    all.push(integer(&item?).ok_or_else(wrong)?);
+                }
+                Value::Ints(all)
             }
         },
         ArgKind::Float(_) => Value::Float(x.extract().map_err(|_| wrong())?),

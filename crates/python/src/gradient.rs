@@ -3,7 +3,7 @@
 use blocktensor::Tensor;
 use blocktensor::dispatch::{Op, Value};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::call::{bound, registered, value};
 use crate::errors::{Outcome, held, invalid, on_threads, released};
@@ -62,9 +62,9 @@ fn names(op: &'static str, x: &Bound<'_, PyAny>) -> Outcome<Vec<String>> {
             Err(invalid(op, "wanted", shown(x), rule, "pass a name such as \"x\""))
         }
     };
-    match x.try_iter() {
-        Ok(items) if !x.is_instance_of::<PyString>() => items.map(|item| of(&item?)).collect(),
-        _ => Ok(vec![of(x)?]),
+    match number::items(x) {
+        Some(items) => items.map(|item| of(&item?)).collect(),
+        None => Ok(vec![of(x)?]),
     }
 }
 

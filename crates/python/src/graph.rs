@@ -9,7 +9,6 @@ use blocktensor_graph::{
     Profiles, Sizes, ValueId,
 };
 use pyo3::prelude::*;
-use pyo3::types::PyString;
 
 use crate::call::value;
 use crate::errors::{Outcome, check_threads, held, invalid, on_threads, released};
@@ -75,12 +74,8 @@ fn dims_of(op: &'static str, dims: &Bound<'_, PyAny>) -> Outcome<Vec<Dim>> {
     let refused = |got: &Bound<'_, PyAny>| {
         invalid(op, "shape", shown(got), "sizes are numbers or names".into(), "pass a list of them")
     };
-    // The characters of a text are no names.
-    if dims.is_instance_of::<PyString>() {
-        return Err(refused(dims));
-    }
     let mut made = Vec::new();
-    for dim in dims.try_iter().map_err(|_| refused(dims))? {
+    for dim in number::items(dims).ok_or_else(|| refused(dims))? {
         let dim = dim?;
         made.push(match (dim.extract::<usize>(), name::of_text(&dim)) {
             (Ok(size), _) => Dim::Size(size),

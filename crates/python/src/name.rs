@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMapping, PyString};
 
 use crate::errors::{Outcome, invalid};
+use crate::number;
 
 /// What an argument takes, made of a `str`, or what another object is. A function takes this in place of `T`, as it takes a
 /// [`Number`](crate::number::Number).
@@ -181,7 +182,7 @@ where
         if x.is_instance_of::<PyString>() {
             return x.extract::<T>().map_or_else(|_| refused(), |one| Ok(Listed(Ok(vec![one]))));
         }
-        let Ok(items) = x.try_iter() else { return refused() };
+        let Some(items) = number::items(&x) else { return refused() };
         let mut list = Vec::new();
         for item in items {
             match item?.extract::<T>() {

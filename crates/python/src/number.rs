@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 
 use pyo3::conversion::FromPyObjectOwned;
-use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyMapping, PyString};
+use pyo3::types::{
+    PyBool, PyByteArray, PyBytes, PyFloat, PyFrozenSet, PyInt, PyIterator, PyList, PyMapping, PyMemoryView,
+    PySet, PyString, PyTuple,
+};
 
 use crate::errors::{Outcome, invalid, no_threads};
 use crate::name::{self, Name, shown};
@@ -54,7 +57,11 @@ where
                     let why = if is_negative { Why::Negative } else { Why::Large };
                     return Ok(Number(Err(Refused { got: text(&x), why })));
                 }
-                if e.is_instance_of::<PyTypeError>(py) {
+                // Text in an array is a ValueError to Python, and a complex tensor a RuntimeError to PyTorch.
+                if e.is_instance_of::<PyTypeError>(py)
+                    || e.is_instance_of::<PyValueError>(py)
+                    || e.is_instance_of::<PyRuntimeError>(py)
+                {
                     let takes_floats = PyFloat::new(py, 0.5).extract::<T>().is_ok();
                     let why = if takes_floats { Why::NoNumber } else { Why::NoInteger };
                     return Ok(Number(Err(Refused { got: shown(&x), why })));
@@ -79,14 +86,27 @@ where
         if !matches!(one.0, Err(Refused { why: Why::NoInteger, .. })) {
             return Ok(Sizes(vec![one]));
         }
-        // The characters of a text are no sizes.
-        match x.try_iter() {
-            Ok(items) if !x.is_instance_of::<PyString>() => {
-                items.map(|item| item?.extract()).collect::<PyResult<Vec<_>>>().map(Sizes)
-            }
-            _ => Ok(Sizes(vec![Number(Err(Refused { got: shown(&x), why: Why::NoSizes }))])),
+        match items(&x) {
+            Some(items) => items.map(|item| item?.extract()).collect::<PyResult<Vec<_>>>().map(Sizes),
+            None => Ok(Sizes(vec![Number(Err(Refused { got: shown(&x), why: Why::NoSizes }))])),
         }
     }
+}
+
+/// Whether the items of an object are no list: the characters of a text, bytes, and what has keys or no order.
+fn is_no_list(x: &Bound<'_, PyAny>) -> bool {
+    if x.is_instance_of::<PyList>() || x.is_instance_of::<PyTuple>() {
+        return false;
+    }
+    let is_text = x.is_instance_of::<PyString>() || x.is_instance_of::<PyBytes>();
+    let is_memory = x.is_instance_of::<PyByteArray>() || x.is_instance_of::<PyMemoryView>();
+    let is_set = x.is_instance_of::<PySet>() || x.is_instance_of::<PyFrozenSet>();
+    is_text || is_memory || is_set || x.cast::<PyMapping>().is_ok()
+}
+
+/// The items of an argument that is a list; `None` for another object.
+pub(crate) fn items<'py>(x: &Bound<'py, PyAny>) -> Option<Bound<'py, PyIterator>> {
+    if is_no_list(x) { None } else { x.try_iter().ok() }
 }
 
 /// The default of an argument.
@@ -117,7 +137,10 @@ impl<T> Number<T> {
                 Why::Negative => ("this number is 0 or more", "pass a number of 0 or more"),
                 Why::Large => ("the machine's integers do not hold it", "pass a number that is nearer to 0"),
                 Why::NoInteger => ("it is an integer", "pass an integer: `int(x)` of text or a float"),
-                Why::NoNumber => ("it is a number", "pass a number: `float(x)` of text"),
+                Why::NoNumber => (
+                    "it is a number",
+                    "pass one number: `float(x)` of text, `x[0]` of several, `x.real` of a complex one",
+                ),
                 Why::NoSizes => ("sizes are an integer or a sequence of integers", "pass them as a list"),
             };
             invalid(op, argument, got, rule.to_string(), remedy)
@@ -151,7 +174,7 @@ where
     type Error = PyErr;
 
     fn extract(x: Borrowed<'a, 'py, PyAny>) -> PyResult<Given<T>> {
-        Ok(Given(x.extract().map_err(|_| shown(&x))))
+        Ok(Given(if is_no_list(&x) { Err(shown(&x)) } else { x.extract().map_err(|_| shown(&x)) }))
     }
 }
 

@@ -1,5 +1,6 @@
 """Numbers that no count can be, such as -1 and 2**70: typed errors in every function that counts."""
 
+import decimal
 import os
 import subprocess
 import sys
@@ -85,7 +86,7 @@ def test_no_number(name, number):
     argument, call = CALLS[name]
     is_default = number is None and argument in ("threads", "rows")
     is_name = name == "input" and isinstance(number, str)
-    is_list = name == "reshape " and isinstance(number, (list, dict))
+    is_list = name == "reshape " and isinstance(number, list)
     if is_default or is_name or is_list:
         return
     with pytest.raises(bt.InvalidArgument) as e:
@@ -164,6 +165,56 @@ def test_a_float_too_large_for_one():
     ]:
         with pytest.raises(bt.InvalidArgument):
             call()
+
+
+@pytest.mark.parametrize("wrong", [np.array("x"), np.ones(2, np.float32), decimal.Decimal("sNaN"), "1", None, [1.0]], ids=repr)
+def test_what_is_no_float(wrong):
+    calls = {"lr": bt.grad.SGD, "momentum": lambda x: bt.grad.SGD(0.1, momentum=x), "weight_decay": lambda x: bt.grad.AdamW(weight_decay=x)}
+    calls["eps"] = lambda x: bt.grad.AdamW(eps=x)
+    calls["weight_growth"] = lambda x: model().plan(sizes={"n": 1}, weight_growth=x)
+    calls["lr "] = lambda x: setattr(bt.grad.SGD(0.1), "lr", x)
+    for argument, call in calls.items():
+        with pytest.raises(bt.InvalidArgument) as e:
+            call(wrong)
+        assert f"argument `{argument.strip()}`: got {wrong!r}"[:60] in str(e.value) and "it is a number; pass one number" in str(e.value)
+
+
+def test_what_a_number_raises_of_its_own_is_no_wrong_argument():
+    class Own:
+        def __float__(self):
+            raise KeyError("of the program")
+
+    with pytest.raises(KeyError, match="of the program"):
+        bt.grad.SGD(Own())
+
+
+@pytest.mark.parametrize("wrong", [b"12", bytearray(b"12"), memoryview(b"12"), {3: 1}, {4, 3}, frozenset({4, 3})], ids=lambda x: type(x).__name__)
+def test_bytes_and_what_has_no_order_are_no_lists(wrong):
+    calls = {"shape": bt.zeros, "shape ": T.reshape, " shape": lambda s: bt.wrap("py_numbers", None, s)}
+    calls["padding"] = lambda s: bt.ops.pad(X, padding=s)
+    calls["stride"] = lambda s: bt.ops.conv2d(X, W, stride=s)
+    calls["shape  "] = lambda s: bt.Model().input("x", s)
+    calls["betas"] = lambda s: bt.grad.AdamW(betas=s)
+    calls["tensors"] = bt.ops.cat
+    for argument, call in calls.items():
+        with pytest.raises(bt.InvalidArgument, match=f"argument `{argument.strip()}`: got .*; ") as e:
+            call(wrong)
+        assert repr(wrong) in str(e.value)
+
+
+def test_names_are_in_lists():
+    for wrong in ({"y"}, {"y": 1}):
+        with pytest.raises(bt.InvalidArgument, match="argument `names`: got .*, but it is a name, or a sequence of names"):
+            model().with_outputs(wrong)
+        with pytest.raises(bt.InvalidArgument, match="argument `wanted`: got "):
+            bt.grad.backward("relu", X, results=X, diff_dst=X, wanted=wrong)
+
+
+def test_any_ordered_list_has_sizes():
+    for sizes in (np.array([2, 3]), range(2, 4), iter([2, 3]), (2, 3)):
+        assert bt.zeros(sizes).shape == (2, 3)
+    for padding in (np.array([1, 1, 1, 1]), range(1, 2), [1], (1,)):
+        assert bt.ops.conv2d(X, W, padding=padding).shape == (1, 16, 4, 4)
 
 
 def test_numbers_of_numpy_count():
