@@ -219,7 +219,7 @@ pub struct Run {
     #[arg(long = "check-outputs", value_name = "[NAME=]FILE")]
     pub checks: Vec<OsString>,
     /// The largest relative L2 error that --check-outputs allows [default: 1e-5; 3e-5 where the plan says that steps round
-    /// otherwise, by Winograd's algorithm].
+    /// otherwise, by Winograd's algorithm]. Plans in bf16 need more.
     #[arg(long, value_name = "ERROR", value_parser = parse_tolerance, allow_negative_numbers = true, requires = "checks")]
     pub tolerance: Option<f64>,
     /// Print the plan.

@@ -134,11 +134,11 @@ type Planned = (Plan, f64);
 fn plans(args: &Args, source: Source, sizes: &Sizes) -> Result<Vec<Planned>> {
     let graph = match source {
         Source::Onnx(graph) => graph,
-        Source::Packed(_) if args.compare_layouts => {
+        Source::Packed(..) if args.compare_layouts => {
             let text = "the file is a plan, whose layouts are chosen; pass the ONNX file";
             return Err(Failure::usage("--compare-layouts", text));
         }
-        Source::Packed(plan) => return Ok(vec![(*plan, 0.0)]),
+        Source::Packed(plan, replan_ms) => return Ok(vec![(*plan, replan_ms)]),
     };
     let one = |layouts: Option<Layouts>| {
         let mut planning = args.planning.clone();

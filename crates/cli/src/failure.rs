@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-use blocktensor::{counted, shown_path};
+use blocktensor::{Complaint, counted, shown_path};
 use blocktensor_graph::{Error as GraphError, Missing};
 use blocktensor_onnx::Error as OnnxError;
 
@@ -35,6 +35,12 @@ impl Failure {
     /// A mistake in a file that the option names.
     pub fn file(option: &str, path: &Path, text: impl fmt::Display) -> Failure {
         Failure::Usage(format!("{option}: {}: {text}", shown_path(path)))
+    }
+
+    /// A mistake in what the option says, which the library found.
+    pub fn refused(option: &str, why: &Complaint) -> Failure {
+        let (rule, remedy) = (why.rule.told(&CommandLine), why.remedy.told(&CommandLine));
+        Failure::usage(option, one_line(&format!("got {}, but {rule}; {remedy}", why.got)))
     }
 
     /// The exit code: 2 for wrong usage, 1 for the model and for checks.

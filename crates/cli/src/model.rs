@@ -1,12 +1,14 @@
 //! Reading and planning a model, for every command: an ONNX file, or a plan that `pack` wrote.
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use blocktensor::{Call, PackedFile, memory, shown_path};
 use blocktensor_graph::{Dim, ElementType, Error, Graph, Layouts, Plan, PlanOptions, Profiles, Sizes};
 use blocktensor_onnx::Importer;
 
 use crate::args::{Model, Planning};
+use crate::bench::milliseconds;
 use crate::failure::{Failure, Result, word};
 use crate::files::Target;
 use crate::inputs::dims_text;
@@ -48,8 +50,8 @@ pub fn inputs_of(graph: &Graph) -> Vec<Input<'_>> {
 /// What a command runs.
 pub enum Source {
     Onnx(Graph),
-    /// A plan that `pack` wrote.
-    Packed(Box<Plan>),
+    /// A plan that `pack` wrote, and the time that `--replan` took in milliseconds.
+    Packed(Box<Plan>, f64),
 }
 
 impl Source {
@@ -57,7 +59,7 @@ impl Source {
     pub fn inputs(&self) -> Vec<Input<'_>> {
         match self {
             Source::Onnx(graph) => inputs_of(graph),
-            Source::Packed(plan) => {
+            Source::Packed(plan, _) => {
                 let dims = |dims: &[usize]| dims.iter().map(|&d| Dim::Size(d)).collect();
                 let types = plan.input_types().iter();
                 plan.inputs().zip(types).map(|((name, desc), of)| (name, *of, dims(desc.dims()))).collect()
@@ -69,7 +71,7 @@ impl Source {
     pub fn check_given(&self, name: &str) -> Result<(), Error> {
         match self {
             Source::Onnx(graph) => graph.check_given(name),
-            Source::Packed(_) => Ok(()),
+            Source::Packed(..) => Ok(()),
         }
     }
 
@@ -77,7 +79,7 @@ impl Source {
     pub fn named_sizes(&self) -> Vec<&str> {
         match self {
             Source::Onnx(graph) => graph.named_sizes(),
-            Source::Packed(_) => vec![],
+            Source::Packed(..) => vec![],
         }
     }
 
@@ -85,7 +87,7 @@ impl Source {
     pub fn outputs(&self) -> Vec<&str> {
         match self {
             Source::Onnx(graph) => graph.outputs().collect(),
-            Source::Packed(plan) => plan.outputs().map(|(name, _)| name).collect(),
+            Source::Packed(plan, _) => plan.outputs().map(|(name, _)| name).collect(),
         }
     }
 
@@ -93,7 +95,15 @@ impl Source {
     pub fn plan(self, planning: &Planning, sizes: Sizes) -> Result<Plan> {
         match self {
             Source::Onnx(graph) => plan(&graph, planning, sizes),
-            Source::Packed(plan) => Ok(*plan),
+            Source::Packed(plan, _) => Ok(*plan),
+        }
+    }
+
+    /// The time in milliseconds of what was planned while the source was read: `--replan`.
+    pub fn replan_ms(&self) -> f64 {
+        match self {
+            Source::Onnx(_) => 0.0,
+            Source::Packed(_, time) => *time,
         }
     }
 }
@@ -101,7 +111,7 @@ impl Source {
 /// Reads what a command runs: an ONNX model, or a plan. Refuses targets that are files of the model's weights.
 pub fn source(model: &Model, planning: &Planning, targets: &[Target<'_>]) -> Result<Source> {
     if is_plan(model)? {
-        return packed(model, planning).map(|plan| Source::Packed(Box::new(plan)));
+        return packed(model, planning).map(|(plan, time)| Source::Packed(Box::new(plan), time));
     }
     if planning.replan {
         return Err(Failure::usage(
@@ -131,8 +141,8 @@ fn is_plan(model: &Model) -> Result<bool> {
     }
 }
 
-/// The plan in a file that `pack` wrote.
-fn packed(model: &Model, planning: &Planning) -> Result<Plan> {
+/// The plan in a file that `pack` wrote, and the time that `--replan` took in milliseconds.
+fn packed(model: &Model, planning: &Planning) -> Result<(Plan, f64)> {
     let _line = Progress::start("reading the plan");
     let given = [
         ("--layout", planning.layout.is_some()),
@@ -156,6 +166,7 @@ fn packed(model: &Model, planning: &Planning) -> Result<Plan> {
             format!("{}: {}; `blocktensor pack` writes one", shown_path(&model.model), PackedFile::NO_PLAN);
         return Err(Failure::Usage(text));
     }
+    let start = Instant::now();
     let plan = match planning.replan {
         true => Plan::load_or_replan(&file, &profiles(planning)),
         false if planning.keep_constants => Plan::load_with_constants(&file),
@@ -163,16 +174,21 @@ fn packed(model: &Model, planning: &Planning) -> Result<Plan> {
     };
     let plan = plan.map_err(|error| match error {
         Error::Engine(error) => misfit(error, planning.replan),
-        Error::Invalid { got, .. } if planning.keep_constants => {
-            let text = format!("the file has {got}; pass the ONNX file, or pack the model with --keep-plain");
-            Failure::usage("--errors", text)
+        Error::Invalid { got, remedy, .. } if planning.keep_constants => {
+            // A plan in bf16 is saved without plain weights.
+            let or = match remedy.calls().any(|call| *call == Call::KeepPlainOfPlan) {
+                true => ", or pack the model with --keep-plain",
+                false => "",
+            };
+            Failure::usage("--errors", format!("the file has {got}; pass the ONNX file{or}"))
         }
         error => error.into(),
     })?;
+    let replan_ms = if planning.replan { milliseconds(start.elapsed()) } else { 0.0 };
     // Planning again keeps to the layouts for which the file was packed.
     let layouts = plan.layouts();
     check_measuring(planning, layouts, &format!(", and the file's are {}", layouts.name()))?;
-    Ok(plan)
+    Ok((plan, replan_ms))
 }
 
 /// Refuses options of measuring where the layouts are others. `which` says where those were stated.
@@ -221,10 +237,10 @@ fn misfit(error: blocktensor::Error, replan: bool) -> Failure {
                 _ => "pack the model again here",
             };
             let or = if threads.is_empty() || again.contains(", or ") { "" } else { "or " };
-            if !threads.is_empty() {
-                complaint.argument = "--threads".into();
-            }
             complaint.remedy = format!("{threads}{or}{again}").into();
+            if !threads.is_empty() {
+                return Failure::refused("--threads", &complaint);
+            }
             blocktensor::Error::PackMismatch(complaint).into()
         }
         blocktensor::Error::CorruptFile(mut complaint) => {

@@ -9,9 +9,8 @@ use serde::Serialize;
 
 use crate::args::Pack as Args;
 use crate::bench::milliseconds;
-use crate::failure::{Failure, Result, one_line};
+use crate::failure::{Failure, Result};
 use crate::files::Target;
-use crate::words::CommandLine;
 use crate::{Outcome, files, model, report};
 
 /// The JSON object of `pack`.
@@ -50,8 +49,13 @@ pub fn run(args: &Args) -> Result<Outcome> {
     plan.save(&args.output, args.keep_plain).map_err(|error| match error {
         // Its op and its argument are the command and the option.
         blocktensor_graph::Error::Engine(blocktensor::Error::FileAccess(why)) => {
-            let (rule, remedy) = (why.rule.told(&CommandLine), why.remedy.told(&CommandLine));
-            Failure::usage("--output", one_line(&format!("got {}, but {rule}; {remedy}", why.got)))
+            Failure::refused("--output", &why)
+        }
+        blocktensor_graph::Error::Engine(blocktensor::Error::InvalidArgument(mut why))
+            if why.argument == "keep_plain" =>
+        {
+            why.remedy = "leave it out, or pack the ONNX file without --precision".into();
+            Failure::refused("--keep-plain", &why)
         }
         error => error.into(),
     })?;

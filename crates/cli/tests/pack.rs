@@ -166,24 +166,24 @@ fn a_plan_for_another_number_of_threads_is_refused_or_planned_again() {
         let args = ["run", plan, "--input", &image, "--check-outputs", &check, "--threads", "2"];
         run(&[&args[..], more].concat())
     };
-    let threads = [
-        "argument `--threads`",
-        "got a plan packed for 1 thread, but a run here has 2 threads",
-        "; pass the number of threads that it was packed for",
-    ];
+    let threads = "error: --threads: got a plan packed for 1 thread, but a run here has 2 threads; \
+                   pass the number of threads that it was packed for";
     let said = run_it(text(&plan), &[]);
-    said.fails(1, &threads);
-    said.fails(1, &["times the streams), or pack the model again here: the file has no plain weights"]);
+    said.fails(2, &[threads]);
+    said.fails(2, &["times the streams), or pack the model again here: the file has no plain weights"]);
     assert!(!said.err.contains("pass --replan"), "{}", said.err);
-    run_it(text(&plain), &[]).fails(1, &["times the streams), pass --replan, or pack the model again here"]);
-    run_it(text(&plan), &["--replan"]).fails(1, &["plain weights", "--keep-plain"]);
-    run_it(text(&plain), &["--replan"]).succeeds();
+    run_it(text(&plain), &[]).fails(2, &["times the streams), pass --replan, or pack the model again here"]);
+    run_it(text(&plan), &["--replan"]).fails(2, &["error: --threads: ", "plain weights", "--keep-plain"]);
+    // Planning again takes more time than reading the file.
+    let replanned = run_it(text(&plain), &["--replan", "--json"]).succeeds().json();
+    let time = |of: &str| replanned["times"][of].as_f64().unwrap();
+    assert!(time("plan_ms") > 1.0 && time("read_ms") >= 0.0, "{replanned}");
     // The number of threads is shared out to the streams.
     let bench = |threads| {
         let args = ["bench", text(&plan), "--runs", "1", "--streams", "2", "--threads", threads];
         run(&args)
     };
-    bench("4").fails(1, &["--streams that number times the streams)"]);
+    bench("4").fails(2, &["--streams that number times the streams)"]);
     bench("2").succeeds();
 }
 
@@ -197,6 +197,23 @@ fn plans_in_bf16_keep_no_plain_weights() {
     assert!(!plan.exists());
     run(&[&args[..], &["-o", text(&plan)]].concat()).succeeds();
     run(&["run", text(&plan), "--random"]).succeeds();
+    // Without AVX512_BF16 the plan is that of f32.
+    if !run(&["plan", text(&plan)]).succeeds().out.contains("bf16") {
+        return;
+    }
+    let said = run(&["plan", text(&plan), "--errors"]);
+    said.fails(2, &["--errors: the file has packed weights without the plain ones; pass the ONNX file"]);
+    assert!(!said.err.contains("--keep-plain"), "{}", said.err);
+    let copy = folder.path().join("copy.plan");
+    run(&["pack", text(&plan), "-o", text(&copy), "--keep-plain"]).fails(
+        2,
+        &["error: --keep-plain: got a plan in bf16, but its weights are rounded", "; leave it out, "],
+    );
+    let (image, check) = (data("resnet.image.npy"), data("resnet.output.npy"));
+    let checked = ["run", &data("resnet.onnx"), "--input", &image, "--check-outputs", &check, "--offline"];
+    let bf16 = [&checked[..], &["--precision", "bf16"]].concat();
+    run(&bf16).fails(1, &["the plan computes in bf16", "pass a larger --tolerance, such as 2e-2"]);
+    run(&[&bf16[..], &["--tolerance", "2e-2"]].concat()).succeeds();
 }
 
 /// The file says that nothing was to be measured.

@@ -86,7 +86,8 @@ fn pieces_of_an_axis_are_equal_or_stated() {
 
 #[test]
 fn a_type_that_an_op_does_not_compute_is_named() {
-    let model = Model::new().input_of("x", DataType::INT32, &[2]).node("ReduceSum", &["x"], &["y"]).output("y");
+    let model =
+        Model::new().input_of("x", DataType::INT32, &[2]).node("ReduceSum", &["x"], &["y"]).output("y");
     let network = model.read().expect("a graph").with_sizes(&Sizes::new());
     let error = network.expect_err("the model is refused").to_string();
     assert!(
