@@ -68,7 +68,13 @@ def test_inputs_are_named_as_the_user_knows_them():
         return x.transpose(1, 2)
 
     text = _refused(breaks, X)
-    assert text.startswith("a result of the line before a graph break of breaks (") and "pass `y.contiguous()`" in text and "stack" not in text
+    # What the user would call on it is behind the break.
+    assert text.startswith("a result of the line before a graph break of breaks (") and "stack" not in text and "contiguous" not in text
+    assert 'pass `options={"partial": True}`' in text
+    torch._dynamo.reset()
+    with pytest.warns(UserWarning, match="copied to rows"):
+        close(compiled(breaks, partial=True)(X), breaks(X))
+    assert 'pass `x.contiguous()`, or `options={"partial": True}`' in _refused(lambda x: x.relu(), X.transpose(1, 2))
 
 
 def test_integers_and_other_floats_have_a_remedy_that_works():

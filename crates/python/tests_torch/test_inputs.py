@@ -133,7 +133,7 @@ def test_transforms_are_refused(kind):
 def test_traces_are_refused(kind, check):
     fast = MODULES[kind]()
     for model in (fast, nn.Sequential(fast).eval()):
-        with pytest.raises(bt.UnsupportedOp, match=r"`torch.jit.trace` .* its results would be constants"):
+        with pytest.raises(bt.UnsupportedOp, match=r"`torch.jit.trace` .* this module's are none"):
             torch.jit.trace(model, X, check_trace=check)
     with pytest.raises(bt.UnsupportedOp, match="export the model itself"):
         torch.export.export(fast, (X,), strict=False)
@@ -179,8 +179,20 @@ def test_a_capsule_that_was_used_is_a_typed_error():
             take(capsule)
 
 
+@pytest.mark.parametrize("kind", MODULES)
+def test_symbolic_traces_are_refused(kind):
+    fast = MODULES[kind]()
+    for model in (fast, nn.Sequential(fast).eval()):
+        with pytest.raises(bt.UnsupportedOp, match="`torch.fx.symbolic_trace` .*; trace the model itself"):
+            torch.fx.symbolic_trace(model)
+    net = btt.train(nn.Conv2d(4, 8, 3))
+    for model in (net, nn.Sequential(net)):
+        with pytest.raises(bt.UnsupportedOp, match="`torch.fx.symbolic_trace` .*; trace a model that has loaded"):
+            torch.fx.symbolic_trace(model)
+
+
 def test_make_fx_records_no_constant():
-    with pytest.raises(bt.UnsupportedOp, match="`make_fx` .* its results would be constants"):
+    with pytest.raises(bt.UnsupportedOp, match="`make_fx` .* this module's are none"):
         make_fx(btt.to_blocked(nn.Conv2d(4, 8, 3).eval(), X, layouts="nchw"))(X)
 
 

@@ -173,6 +173,7 @@ def test_a_partial_plan_leaves_calls_to_pytorch():
     assert [region.plan is None for region in fast.plan.regions] == [False, True, False]
     assert fast.plan.crossings == [("blocks.1", "")]
     assert "crossings" in repr(fast.plan) and "special_i0" in repr(fast.plan)
+    assert "`blocks.1` -> `(the model)`" in repr(fast.plan) and "``" not in repr(fast.plan)
     close(fast(X), model(X).detach())
     with pytest.raises(bt.UnsupportedOp, match="more than one plan"):
         fast.save("nowhere")

@@ -107,6 +107,14 @@ def test_dtypes_do_not_end_the_search():
         net.check(X)
 
 
+def test_one_call_and_its_remedy():
+    e = refused(lambda y, s: torch.special.i0(y))
+    first, line, remedy = str(e).split("\n")
+    assert first == "op `train`: 1 call cannot be recorded:"
+    assert line == f"  module `inner`: special_i0: {e.missing[0][2]}" or line.endswith(e.missing[0][2])
+    assert remedy == e.remedy == "change the model as each line says, or keep such modules out of what is trained here"
+
+
 WEIGHT, IGNORED = torch.tensor([1.0, 2.0, 3.0, 4.0]), torch.where(LABELS == 3, -100, LABELS)
 OUTSIDE = {
     "weight": lambda y: F.cross_entropy(y, LABELS, weight=WEIGHT),

@@ -24,6 +24,37 @@ class OfOnePlan(torch.nn.Module):
     #: What it is, and what its state is that of.
     TOLD = ("a packed module", "its plan")
 
+    def _parts(self) -> set[str]:
+        """The names of the model's children and tensors that are none of this module's."""
+        return set()
+
+    def _no_part(self, name: str) -> Exception:
+        """The error for one of them."""
+        return AttributeError(f"{self.TOLD[0]} has no plain `{name}`: `state_dict()` has its weights")
+
+    def _check_path(self, path: str) -> None:
+        # PyTorch's own error would only say that there is no such attribute.
+        name = path.split(".")[0]
+        if name in self._parts():
+            raise self._no_part(name)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self._parts():
+            raise self._no_part(name)
+        return super().__getattr__(name)
+
+    def get_submodule(self, target: str) -> torch.nn.Module:
+        self._check_path(target)
+        return super().get_submodule(target)
+
+    def get_parameter(self, target: str) -> torch.nn.Parameter:
+        self._check_path(target)
+        return super().get_parameter(target)
+
+    def get_buffer(self, target: str) -> torch.Tensor:
+        self._check_path(target)
+        return super().get_buffer(target)
+
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, (torch.nn.Module, torch.nn.Parameter, torch.nn.Buffer)):
             raise _beside(self, f"a {type(value).__name__} as `{name}`", "setattr")
@@ -64,3 +95,9 @@ def _refuse(_context: Any) -> NoReturn:
 def check_compiled() -> None:
     """Refuses to be recorded in a graph of `torch.compile`. Called where `torch.compiler.is_compiling()`; it runs in no other place."""
     comptime(_refuse)
+
+
+def not_plain(name: str) -> Exception:
+    """The error for code that sets a weight of a packed module."""
+    text = f"a packed module has no plain `{name}` to set, for `torch.func.functional_call` either"
+    return error(UnsupportedOp, text, "pack other weights with `load_state_dict`, or call the model itself", op="setattr")

@@ -15,6 +15,7 @@ from torch.utils import _pytree as pytree
 
 from .._errors import Error, UnsupportedOp
 from ._export import Program, program_of
+from ._fused import FUSED
 from ._inputs import problem
 from ._told import error, told
 from ._tracing import PAST, check_transforms, told_data
@@ -91,6 +92,9 @@ class _Calls(fx.Interpreter):
             for node in _after(last):
                 node.meta["nn_module_stack"] = dict(known)
         return made
+
+    def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return super().call_function(FUSED.get(target, target), args, kwargs)
 
     def call_method(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         # A float that came as a tensor: `is_number`.

@@ -18,10 +18,10 @@ from .._errors import Error, InvalidArgument, PackMismatch, UnsupportedOp
 from ._bound import as_rows, bind, is_number, is_weight, number, place_of, source_of
 from ._edits import bits_of, in_parts, is_statistics, steps_of, total_steps
 from ._export import Program
-from ._inputs import told_input
+from ._inputs import is_left, told_input
 from ._module import BlockedModule, to_blocked
 from ._options import autocast_text, check_limits, check_module, checked_options
-from ._plan import ModelPlan, checked
+from ._plan import ModelPlan, checked, told_module
 from ._told import error
 from ._unwrap import training_call
 
@@ -258,7 +258,8 @@ class CompiledGraph:
         for i, x in found.items() if not self._partial else ():
             what, name = told_input(self._names[i])
             text = f"{what} of {self.name} has the strides {list(x.stride())}, but plans read rows: sizes {list(x.shape)}"
-            remedy = f"pass `{name}.contiguous()`, or `options={{\"partial\": True}}`, which copies it in each call"
+            own = "" if is_left(self._names[i]) else f"`{name}.contiguous()`, or "
+            remedy = f"pass {own}`options={{\"partial\": True}}`, which copies it in each call"
             raise error(InvalidArgument, text, remedy, op="torch.compile")
         return [self._names[i] for i in found]
 
@@ -286,8 +287,8 @@ class CompiledGraph:
     def _warn(self, plan: ModelPlan, copied: Sequence[str]) -> None:
         if not plan.unsupported and not copied:
             return
-        lines = [f"  module `{module or '(the model)'}`: {call}: {reason}" for module, call, reason in plan.unsupported]
-        lines += [f"  crossing: `{source or '(the model)'}` -> `{reader or '(the model)'}`" for source, reader in plan.crossings]
+        lines = [f"  module {told_module(module)}: {call}: {reason}" for module, call, reason in plan.unsupported]
+        lines += [f"  crossing: {told_module(source)} -> {told_module(reader)}" for source, reader in plan.crossings]
         lines += [f"  copied to rows: `{name}`" for name in copied]
         warnings.warn("\n".join([f"PyTorch runs calls of {self.name}:", *lines]), stacklevel=2)
 

@@ -9,6 +9,8 @@ import torch
 import torch.autograd.forward_ad as forward_ad
 from torch._C._functorch import is_functorch_wrapped_tensor
 from torch._subclasses import FakeTensor
+from torch.fx import Proxy
+from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from .._errors import InvalidArgument, UnsupportedOp
@@ -24,9 +26,14 @@ _LEFT = re.compile(r"_+stack\d")
 DRAWN = re.compile(r"random_value_\d+$")
 
 
+def is_left(name: str) -> bool:
+    """Whether an input is what the code before a graph break left: no code of the user's can change it before."""
+    return _LEFT.match(name) is not None
+
+
 def told_input(name: str) -> tuple[str, str]:
     """An input in an error's text, and what to call it in a remedy."""
-    return ("a result of the line before a graph break", "y") if _LEFT.match(name) else (f"the input `{name}`", name)
+    return ("a result of the line before a graph break", "y") if is_left(name) else (f"the input `{name}`", name)
 
 
 def names_of(model: torch.nn.Module, count: int) -> tuple[str | None, ...]:
@@ -62,13 +69,19 @@ def in_order(args: tuple[Any, ...], named: Mapping[str, Any], names: Sequence[st
 
 
 def check_traced(remedy: str) -> None:
-    """Refuses `torch.jit.trace` and `make_fx`, which keep the results of the example as constants."""
+    """Refuses `torch.jit.trace` and `make_fx`, which would keep the results of the example as constants."""
     raise traced("torch.jit.trace" if torch._C._is_tracing() else "make_fx", remedy)
+
+
+def check_symbolic(args: Any, remedy: str) -> None:
+    """Refuses `torch.fx.symbolic_trace`, whose stand-ins are no tensors: one for each argument, or for all together."""
+    if any(isinstance(x, Proxy) for x in pytree.tree_leaves(args)):
+        raise traced("torch.fx.symbolic_trace", remedy)
 
 
 def traced(name: str, remedy: str) -> Exception:
     """The error for a module that is traced."""
-    text = f"`{name}` records calls of PyTorch, and this module's are none: its results would be constants"
+    text = f"`{name}` records calls of PyTorch, and this module's are none"
     return error(UnsupportedOp, text, remedy, op=name)
 
 

@@ -4,7 +4,7 @@ import copy
 import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -13,6 +13,7 @@ from torch.nn.parameter import UninitializedParameter
 from .. import _native
 from .._errors import DTypeMismatch, Error, InvalidArgument, UnsupportedOp
 from .._native import SGD, AdamW, Gradients, Tensor, Var
+from ._before import Before
 from ._handles import as_torch, shared
 from ._loads import only_its_own
 from ._parts import check_held, in_place_of, packed_parts
@@ -45,6 +46,10 @@ class Kept:
     def __init__(self, module: torch.nn.Module, layout: str) -> None:
         self.module, self.layout = module, layout
 
+    def parts(self) -> set[str]:
+        """The names of the model's children and tensors that the trained module has not."""
+        return set()
+
     def slots(self) -> Iterator[tuple[torch.Tensor, list[tuple[torch.nn.Module, Slot]]]]:
         """Each parameter with its places."""
         found: dict[int, tuple[torch.Tensor, list[tuple[torch.nn.Module, Slot]]]] = {}
@@ -67,8 +72,15 @@ class Kept:
         made.owner = f"the parameter `{name}`"
         return made
 
+    #: Counts what changes weights that `backward` cannot see: 0 for those of PyTorch, which counts itself.
+    version = 0
+
     def receive(self, variables: Mapping[Any, Any], gradients: Gradients) -> None:
         """Keeps the gradients of the weights."""
+
+    def unchanged_by_errors(self) -> AbstractContextManager[None]:
+        """For `load_state_dict`. That of PyTorch's own weights is PyTorch's: what fits is loaded before the error."""
+        return nullcontext()
 
     def gradient_of(self, run: Any, x: torch.Tensor, gradients: Gradients) -> Tensor | None:
         """The gradient of a tensor that PyTorch was told of."""
@@ -152,6 +164,9 @@ class Owned(Kept):
     def dictionaries(self) -> dict[str, Any]:
         return {}
 
+    def parts(self) -> set[str]:
+        return {*self.module._modules, *self.module._parameters, *self.module._buffers}
+
     def anchors(self) -> list[torch.Tensor]:
         """What makes results require a gradient where no input does."""
         return [self._anchor] if any(x.requires_grad for x, _ in self._slots) else []
@@ -218,6 +233,7 @@ class Owned(Kept):
             optimizer.load_state_dict(after)
             self.weights = optimizer.step(self.weights, self._gradients)
         self._stepped = optimizer
+        self.version += bool(self._gradients)
 
     def _check_state(self, optimizer: "SGD | AdamW") -> None:
         """Refuses before a first step the state of only some of the weights that it moves."""
@@ -272,6 +288,16 @@ class Owned(Kept):
             if f"{prefix}{name}" in destination:
                 destination[f"{prefix}{name}"] = x.detach().clone()
 
+    @contextmanager
+    def unchanged_by_errors(self) -> Iterator[None]:
+        before, weights, version = Before(self.module, all_elements=True), self.weights, self.version
+        try:
+            yield
+        except BaseException:
+            before.put_back()
+            self.weights, self.version = weights, version
+            raise
+
     def load(
         self, state: Any, prefix: str, metadata: Any, strict: bool, missing: list[str], unexpected: list[str], errors: list[str]
     ) -> None:
@@ -281,7 +307,8 @@ class Owned(Kept):
             given._metadata = {f"{name}."[len(prefix) : -1]: v for name, v in versions.items() if f"{name}.".startswith(prefix)}
         with self._with_parameters(), in_place_of("_load_from_state_dict", self.module, only_its_own):
             try:
-                found = self.module.load_state_dict(given, strict=False, assign=metadata.get("assign_to_params_buffers", False))
+                with self.unchanged_by_errors():
+                    found = self.module.load_state_dict(given, strict=False, assign=metadata.get("assign_to_params_buffers", False))
             except RuntimeError as e:
                 errors += _told_errors(e, prefix)
                 return
@@ -289,6 +316,7 @@ class Owned(Kept):
             unexpected += [f"{prefix}{name}" for name in found.unexpected_keys]
             plain = {places[0][1][2]: places[0][1][0][places[0][1][1]] for _, places in self._slots}
             self.weights = {name: self._packed(name, x) for name, x in plain.items()}
+            self.version += 1
 
 
 #: How PyTorch names the entry that an error is about.

@@ -16,10 +16,10 @@ from .._native import Plan, Tensor, load_plan
 from .._types import FilePath
 from ._answers import Answers
 from ._attributes import attributes_of
-from ._beside import OfOnePlan, check_compiled
+from ._beside import OfOnePlan, check_compiled, not_plain
 from ._export import Program, export
 from ._handles import ACTIVE, described
-from ._inputs import Expected, check_traced, in_order, is_dual, not_a_tensor, problem
+from ._inputs import Expected, check_symbolic, check_traced, in_order, is_dual, not_a_tensor, problem
 from ._loads import loaded, put_into, same_state
 from ._options import check_limits, checked_options
 from ._plan import ModelPlan as ModelPlan
@@ -100,6 +100,9 @@ _OF_PLAN = frozenset(
 )
 #: The hooks that a call runs.
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks")
+
+#: What to trace in place of a packed module.
+_TRACED = "trace the model itself, or keep the packed module with `save`"
 
 #: What `make_fx` records with.
 _PROXY = torch._C._TorchDispatchModeKey.PROXY
@@ -193,13 +196,16 @@ class BlockedModule(OfOnePlan):
         if torch.compiler.is_compiling():
             check_compiled()
         if torch._C._is_tracing() or torch._C._get_dispatch_mode(_PROXY) is not None:
-            check_traced("trace the model itself, or keep the packed module with `save`")
+            check_traced(_TRACED)
+        if not isinstance(args, tuple):
+            check_symbolic(args, _TRACED)
         if named:
             args = in_order(args, named, self._names)
         try:
             return self._run(args)
         except Exception as e:
             # What no plan takes is found here, so that what it takes is not looked at twice.
+            check_symbolic(args, _TRACED)
             for x, expected in zip(pytree.tree_leaves(args), self._expected(), strict=False):
                 found = problem(x, expected)
                 if found is not None:
@@ -306,20 +312,16 @@ class BlockedModule(OfOnePlan):
             raise error(InvalidArgument, "argument `mode`: got True, but packed modules are for inference", "train the model itself")
         return self
 
-    def __getattr__(self, name: str) -> Any:
-        if name in self._parts():
-            if sys._getframe(1).f_globals.get("__name__") == _ACCESSOR:
-                raise _not_plain(name)
-            raise AttributeError(f"a packed module has no plain `{name}`: `state_dict()` has its weights")
-        return super().__getattr__(name)
+    def _no_part(self, name: str) -> Exception:
+        asks = sys._getframe(2).f_globals.get("__name__")
+        return not_plain(name) if asks == _ACCESSOR else super()._no_part(name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, torch.Tensor) and name in self._parts():
-            raise _not_plain(name)
+            raise not_plain(name)
         super().__setattr__(name, value)
 
     def _parts(self) -> set[str]:
-        """The model's weights, and the children that have them."""
         program: Program | None = self.__dict__.get("_program")
         return set() if program is None else {name.split(".")[0] for name in program.exported.state_dict}
 
@@ -481,11 +483,6 @@ class BlockedModule(OfOnePlan):
 
     def extra_repr(self) -> str:
         return repr(self.plan).split("\n")[0]
-
-
-def _not_plain(name: str) -> Exception:
-    text = f"a packed module has no plain `{name}` to set, for `torch.func.functional_call` either"
-    return error(UnsupportedOp, text, "pack other weights with `load_state_dict`, or call the model itself", op="setattr")
 
 
 def _of_plan(plan: Plan, structures: Any = None, names: Sequence[str | None] = ()) -> BlockedModule:

@@ -182,9 +182,14 @@ def _planned(program: Program, region: Region, options: dict[str, Any], reorders
     raise made
 
 
+def told_module(path: str) -> str:
+    """A module in a text: calls of the model itself have no path."""
+    return f"`{path or '(the model)'}`"
+
+
 def _line(missing: Missing) -> str:
     node, reason = missing
-    return f"module `{module_of(node) or '(the model)'}`: {_call(node)}: {reason}"
+    return f"module {told_module(module_of(node))}: {_call(node)}: {reason}"
 
 
 def _call(node: fx.Node) -> str:
@@ -227,7 +232,7 @@ class ModelPlan:
             lines += ["", region.plan.explain().rstrip()]
         if self.crossings:
             lines += ["", "crossings between PyTorch and plans:"]
-            lines += [f"  `{source}` -> `{reader}`" for source, reader in self.crossings]
+            lines += [f"  {told_module(source)} -> {told_module(reader)}" for source, reader in self.crossings]
         if self._missing:
             lines += ["", "unsupported:", *(f"  {_line(m)}" for m in self._missing)]
         return "\n".join(lines)

@@ -198,12 +198,14 @@ class Recording:
         """One error for all calls that cannot run."""
         if self._of_dtypes is not None and len(set(self.missing)) == 1:
             return self._of_dtypes
-        lines = "\n".join(f"  module `{path}`: {name}: {reason}" for path, name, reason in dict.fromkeys(self.missing))
+        missing = list(dict.fromkeys(self.missing))
+        lines = "\n".join(f"  module `{path}`: {name}: {reason}" for path, name, reason in missing)
         what = "cannot be recorded" if self.tape is not None else "cannot run"
-        text = f"op `train`: {len(set(self.missing))} calls {what}:\n{lines}\n"
-        remedy = "write them in ops that have a gradient, or keep their modules out of what is trained here"
-        made = error(UnsupportedOp, text.rstrip(), remedy, op="train")
-        made.missing = list(dict.fromkeys(self.missing))  # type: ignore[attr-defined]
+        text = f"op `train`: {len(missing)} call{'s' * (len(missing) != 1)} {what}:\n{lines}\n"
+        remedy = "change the model as each line says, or keep such modules out of what is trained here"
+        made = UnsupportedOp(text + remedy)
+        made.op, made.remedy = "train", remedy
+        made.missing = missing  # type: ignore[attr-defined]
         return made
 
     def path(self) -> str:

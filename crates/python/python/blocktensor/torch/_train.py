@@ -126,6 +126,14 @@ class TrainedModule(OfOnePlan):
         self.training = kept.module.training
         _MODULES.add(self)
 
+    def _parts(self) -> set[str]:
+        kept: Owned | Parameters | None = self.__dict__.get("kept")
+        return set() if kept is None else kept.parts()
+
+    def _no_part(self, name: str) -> Exception:
+        remedy = 'freeze parts of the model before `train`, or pass `weights="torch"`, which keeps the model\'s own'
+        return AttributeError(f"{super()._no_part(name)}; {remedy}")
+
     # What PyTorch's modules have.
 
     def train(self, mode: bool = True) -> "TrainedModule":
@@ -150,6 +158,8 @@ class TrainedModule(OfOnePlan):
 
     def named_modules(self, *args: Any, **named: Any) -> Generator[tuple[str, torch.nn.Module]]:
         """Those of `weights="torch"`. Code that walks a model would not find packed weights, nor reach the modules that are trained."""
+        if _is_asked_by("torch.fx."):
+            raise traced("torch.fx.symbolic_trace", TRACED)
         if not _is_asked_by("torch._dynamo."):
             self.kept.check_walk("named_modules")
         yield from super().named_modules(*args, **named)
@@ -179,6 +189,11 @@ class TrainedModule(OfOnePlan):
     def _apply(self, fn: Any, recurse: bool = True) -> "TrainedModule":
         self.kept.apply(super()._apply, fn, recurse)
         return self
+
+    def load_state_dict(self, *args: Any, **options: Any) -> Any:
+        """As PyTorch's. With `weights="blocktensor"` an error changes nothing."""
+        with self.kept.unchanged_by_errors():
+            return super().load_state_dict(*args, **options)
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         self.kept.save(destination, prefix, keep_vars)
@@ -280,7 +295,7 @@ class _Run:
     """What one forward took and made."""
 
     def __init__(self, recording: Recording, kept: Owned | Parameters) -> None:
-        self.recording, self.kept = recording, kept
+        self.recording, self.kept, self.version = recording, kept, kept.version
         #: The variables of the weights, by name.
         self.variables: dict[Any, Any] = {}
         #: The tensors that PyTorch was told of, in order.
@@ -385,6 +400,9 @@ class _Tape(torch.autograd.Function):
         except RuntimeError as e:
             text = f"op `backward`: a tensor that the forward read was written into since: {told_text(e)}"
             raise error(Aliasing, text, "write into it after `backward`", op="backward") from e
+        if run.version != run.kept.version:
+            text = "op `backward`: `step` or `load_state_dict` has changed the weights since this forward, and its gradients would be of those before"
+            raise error(Aliasing, text, "call `backward` before that, or the module again", op="backward")
         gradients = run.backward(diffs)
         results: list[torch.Tensor | None] = [None] * len(run.told)
         if gradients is not None:

@@ -13,7 +13,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from .._errors import DTypeMismatch, Error, InvalidArgument, UnsupportedOp
 from .._native import Tensor
 from ._handles import Absent, Handle, described
-from ._inputs import elsewhere, is_dual
+from ._inputs import elsewhere, in_f32, is_dual
 from ._recorded import RecordedTensor
 from ._told import error, first_line
 
@@ -47,7 +47,7 @@ def check_input(x: Any) -> None:
     if is_dual(x):
         raise error(UnsupportedOp, f"{text} a tensor with a tangent (`torch.autograd.forward_ad`)", "use the model itself", op="train")
     if (x.is_floating_point() or x.is_complex()) and x.dtype != torch.float32:
-        raise error(DTypeMismatch, f"{text} {x.dtype}, but floating-point inputs are torch.float32", "pass `x.float()`", op="train")
+        raise error(DTypeMismatch, f"{text} {x.dtype}, but floating-point inputs are torch.float32", f"pass `{in_f32(x)}`", op="train")
 
 
 @contextmanager
