@@ -15,7 +15,7 @@ const MAX_DEPTH: usize = 100;
 const MAX_NAME: u64 = 120;
 
 /// What to do about functions of a model's own. Their versions of ONNX's ops may be others than the model's.
-pub(crate) const INLINE: &str = "export it with functions inlined, or inline them with `onnx.inliner.inline_local_functions(model, convert_version=True)`";
+pub(crate) const INLINE: &str = "export it with functions inlined, or inline them with `onnx.inliner.inline_local_functions` and `convert_version=True`";
 
 /// What to do about tensors of other forms.
 const DENSE: &str = "export it with dense numeric tensors";

@@ -153,7 +153,7 @@ fn functions_of_a_model_are_to_be_inlined() {
     let graph = Importer::new().from_host(model).expect("a graph");
     let error = graph.with_sizes(&Sizes::new()).expect_err("an error").to_string();
     // The function may have another version of ONNX's ops than the model.
-    let inline = "`onnx.inliner.inline_local_functions(model, convert_version=True)`";
+    let inline = "`onnx.inliner.inline_local_functions` and `convert_version=True`";
     for part in ["`local`", "if this is a function of the model", inline] {
         assert!(error.contains(part), "{error}");
     }
