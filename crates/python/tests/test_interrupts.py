@@ -52,17 +52,17 @@ import itertools, signal, sys
 import blocktensor as bt
 import numpy as np
 
-weights = bt.from_numpy(np.full((64, 64, 3, 3), 0.001, np.float32))
-with bt.grad.Tape() as tape:
+weights = bt.from_dlpack(np.full((64, 64, 3, 3), 0.001, np.float32))
+with bt.grad.record() as tape:
     w = tape.variable(weights)
-    y = tape.constant(bt.from_numpy(np.ones((1, 64, 48, 48), np.float32)))
+    y = bt.from_dlpack(np.ones((1, 64, 48, 48), np.float32))
     for _ in range(400):
         y = bt.ops.conv2d(y, w, padding=1)
 ticks = itertools.count(1)
 signal.signal(signal.SIGALRM, lambda *_: next(ticks) == 3 and print("running", flush=True))
 signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
 try:
-    tape.backward(y, bt.from_numpy(np.ones((1, 64, 48, 48), np.float32)), threads=1)
+    tape.backward(y, bt.from_dlpack(np.ones((1, 64, 48, 48), np.float32)), threads=1)
 except KeyboardInterrupt:
     signal.setitimer(signal.ITIMER_REAL, 0)
     print("interrupted", flush=True)
