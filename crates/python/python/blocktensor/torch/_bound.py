@@ -94,7 +94,8 @@ class _Calls(fx.Interpreter):
         return made
 
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return super().call_function(FUSED.get(target, target), args, kwargs)
+        calls: Any = FUSED.get(target, target)
+        return super().call_function(calls, args, kwargs)
 
     def call_method(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         # A float that came as a tensor: `is_number`.

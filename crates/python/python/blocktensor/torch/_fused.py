@@ -19,11 +19,12 @@ def _attention(x: torch.Tensor, embed_dim: int, heads: int, weights: Sequence[to
     mask = None if mask is None else mask.to(torch.bool)
     if mask is not None and of == _OF_HEADS:
         mask = mask.expand(x.shape[0], heads, x.shape[1], x.shape[1]).flatten(0, 1)
-    masks = {"key_padding_mask" if of == _OF_KEYS else "attn_mask": mask}
+    of_keys, of_pairs = (mask, None) if of == _OF_KEYS else (None, mask)
     first, bias, last, last_bias = weights
     x = x.transpose(0, 1)
+    projected = x, x, x, embed_dim, heads, first, bias, None, None, False, 0.0, last, last_bias
     made, _ = F.multi_head_attention_forward(
-        x, x, x, embed_dim, heads, first, bias, None, None, False, 0.0, last, last_bias, training=False, need_weights=False, **masks
+        *projected, training=False, key_padding_mask=of_keys, need_weights=False, attn_mask=of_pairs
     )
     return made.transpose(0, 1)
 
@@ -68,4 +69,4 @@ def _encoder_layer(
 
 
 #: By the function of PyTorch.
-FUSED: dict[Any, Callable[..., Any]] = {torch._transformer_encoder_layer_fwd: _encoder_layer}
+FUSED: dict[Any, Callable[..., Any]] = {torch._transformer_encoder_layer_fwd: _encoder_layer}  # pyright: ignore[reportPrivateImportUsage]
