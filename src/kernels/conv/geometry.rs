@@ -82,6 +82,30 @@ impl ConvGeometry {
         [self.n, self.c].into_iter().chain(self.input.iter().copied()).to_dims()
     }
 
+    /// Whether each pixel of the result reads the pixel at the same place alone.
+    pub fn is_pointwise(&self) -> bool {
+        let all = |list: &Dims, value: usize| list.iter().all(|&v| v == value);
+        let is_padded = !all(&self.pad_begin, 0) || !all(&self.pad_end, 0);
+        all(&self.kernel, 1) && all(&self.stride, 1) && !is_padded && !self.transposed
+    }
+
+    /// The same pointwise convolution of `n` images of these sizes, which the pixels make as well.
+    pub fn on_images(&self, n: usize, sizes: &[usize]) -> ConvGeometry {
+        let (image, each) = (Dims::from_slice(sizes), |value: usize| Dims::filled(value, sizes.len()));
+        ConvGeometry {
+            n,
+            input: image,
+            output: image,
+            kernel: each(1),
+            stride: each(1),
+            dilation: each(1),
+            pad_begin: each(0),
+            pad_end: each(0),
+            output_padding: each(0),
+            ..*self
+        }
+    }
+
     /// Which weights it takes.
     pub fn weights_kind(&self) -> WeightsKind {
         WeightsKind::of(self.groups, self.c, self.o)

@@ -4,7 +4,8 @@
 //! memory: outer products of that with the output's channels are the sums of all these taps and channels at once. Around the copy's rows
 //! there are zeros. Where these meet an infinity the sums are wrong, and the caller computes them in the other way.
 
-use super::conv_weights::{Elements, PIXELS_IN_F32, Products, Rows, TASKS_PER_THREAD, row_at, rows_inside};
+use super::blocks::Elements;
+use super::conv_weights::{PIXELS_IN_F32, Products, Rows, TASKS_PER_THREAD, row_at, rows_inside};
 use super::for_each_chunk;
 use crate::error::Result;
 use crate::kernels::conv::ConvGeometry;

@@ -1,5 +1,6 @@
 //! The kernels of gradients.
 
+mod blocks;
 pub(crate) mod conv_weights;
 mod few_channels;
 pub(crate) mod grid_sample;

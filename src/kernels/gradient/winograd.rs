@@ -147,8 +147,9 @@ where
         };
         let vectors = room.zeros + room.columns + points * (room.x + room.diff) + room.sums;
         let has_totals = self.tiles.count > CHUNKS_IN_F32 * CHUNK;
-        let mut threads = try_with_capacity(op, current_threads().min(tasks.len()))?;
-        for _ in 0..current_threads().min(tasks.len()) {
+        let count = current_threads().min(tasks.len());
+        let mut threads = try_with_capacity(op, count)?;
+        for _ in 0..count {
             threads.push(Memory {
                 vectors: Buffer::for_result(vectors * B * size_of::<f32>())?,
                 totals: try_filled(op, if has_totals { room.sums * B } else { 0 }, 0.0)?,

@@ -124,7 +124,7 @@ impl Int8Plan {
         };
         let mut g = *p.g;
         let (mut src, mut dst) = (view(&p.src, &g.src_dims())?, view(&p.dst, &g.dst_dims())?);
-        if is_pointwise(&g) {
+        if g.is_pointwise() {
             let joined = [&src, &dst].iter().all(|of| has_pixels_together(of));
             let (n, pixels) = if joined { (1, src.n * src.pixels()) } else { (src.n, src.pixels()) };
             let [height, width] = rows_of(pixels);
@@ -135,20 +135,7 @@ impl Int8Plan {
                 Lanes::dense(&[n, of.c, height, width], lanes, blocks).ok_or(Refusal::Layout)
             };
             (src, dst) = (rows(&src)?, rows(&dst)?);
-            let image = Dims::from_slice(&[height, width]);
-            let one = |value: usize| Dims::filled(value, 2);
-            g = ConvGeometry {
-                n,
-                input: image,
-                output: image,
-                kernel: one(1),
-                stride: one(1),
-                dilation: one(1),
-                pad_begin: one(0),
-                pad_end: one(0),
-                output_padding: one(0),
-                ..g
-            };
+            g = g.on_images(n, &[height, width]);
         }
         let blocks = g.o.div_ceil(BLOCK);
         let (units, types) = (Vec::new(), p.types);
@@ -310,10 +297,4 @@ fn has_pixels_together(of: &Lanes) -> bool {
 fn rows_of(pixels: usize) -> [usize; 2] {
     let width = (ROW / 4..=ROW).rev().find(|width| pixels.is_multiple_of(*width)).unwrap_or(pixels);
     [pixels.checked_div(width).unwrap_or(0), width]
-}
-
-/// Whether each pixel of the result reads the pixel at the same place alone.
-fn is_pointwise(g: &ConvGeometry) -> bool {
-    let all = |dims: &Dims, value: usize| dims.iter().all(|&d| d == value);
-    all(&g.kernel, 1) && all(&g.stride, 1) && all(&g.pad_begin, 0) && all(&g.pad_end, 0) && !g.transposed
 }
