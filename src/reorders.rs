@@ -57,7 +57,8 @@ const TO_STRIDED: &str = "to_strided";
 
 impl Tensor {
     /// A copy with the strides or the layout of a descriptor, of any key; the tensor itself if it is like that. Scales and zero
-    /// points are kept: the descriptor has the same, or none. The ledger records the reorder; from one blocked or foreign layout to another it makes two, with a row-major tensor between them.
+    /// points are kept: the descriptor has the same, or none. The ledger records the reorder; from one blocked or foreign layout to
+    /// another it makes two, with a row-major tensor between them.
     ///
     /// ```
     /// use blocktensor::{DType, Layout, MemoryFormat, StridedTensor, Tensor, TensorDesc};
@@ -68,8 +69,8 @@ impl Tensor {
     /// ```
     ///
     /// # Errors
-    /// `ShapeMismatch`, `DTypeMismatch`; `UnsupportedDType` if a backend's reorder loses scales and zero points; `InvalidArgument` for a key whose backend registered no reorders
-    /// ([`Registrar::reorders`](crate::dispatch::Registrar::reorders)); `ReorderDenied`, `OutOfMemory`; what that backend returns.
+    /// `ShapeMismatch`, `DTypeMismatch`; `UnsupportedDType` if a backend's reorder loses scales and zero points; `InvalidArgument` for a
+    /// key whose backend registered no reorders ([`Registrar::reorders`](crate::dispatch::Registrar::reorders)); `ReorderDenied`, `OutOfMemory`; what that backend returns.
     #[track_caller]
     pub fn reorder(&self, to: &TensorDesc) -> Result<Tensor> {
         let location = Location::caller();

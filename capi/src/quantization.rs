@@ -84,7 +84,8 @@ pub unsafe extern "C" fn bt_tensor_quantization(
             // SAFETY: the caller's promise.
             unsafe { axis.write(of.and_then(|of| of.axis).map_or(-1, |axis| axis as i64)) };
         }
-        if let Some(of) = of {
+        // Without room both may be null.
+        if let Some(of) = of.filter(|_| room > 0) {
             let written = pairs.min(room);
             // SAFETY: the caller's promise: both have room for as many.
             unsafe {

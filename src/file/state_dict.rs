@@ -152,6 +152,9 @@ fn is_counter(name: &str) -> bool {
 }
 
 impl StateDict {
+    /// What precedes a tensor's name in the key of a file's metadata that states its scales and zero points.
+    pub const QUANTIZATION: &str = QUANTIZATION;
+
     /// Creates an empty dict.
     pub fn new() -> StateDict {
         StateDict::default()
@@ -209,7 +212,8 @@ impl StateDict {
 
     /// Writes a safetensors file with every tensor in row-major order, as other tools expect. The metadata records which
     /// tensors are channels-last (`memory_format:NAME`), and [`read`](Self::read) restores that format; other orders of
-    /// strides are not kept. Scales and zero points are recorded, too (`quantization:NAME`, in JSON). Metadata, and tensors of types that have no kernel here (int64, bool), are written unchanged.
+    /// strides are not kept. Scales and zero points are recorded, too (`quantization:NAME`, in JSON). Metadata, and tensors of types
+    /// that have no kernel here (int64, bool), are written unchanged.
     /// Afterwards the file is complete, or on an error the old file is unchanged; [`files::write`](crate::files::write()) says more.
     /// A file that is there is replaced only if it is empty or a safetensors file, and not one of packed weights.
     ///

@@ -42,7 +42,7 @@ pub(super) fn tensor(op: &'static str, name: &str, part: &StoredTensor) -> Resul
     StridedTensor::of_storage(op, Arc::clone(&part.data), dims, dtype).map_err(overflows)
 }
 
-/// The prefix of the metadata's keys for the scales and zero points of tensors.
+/// What precedes a tensor's name in the metadata's key for its scales and zero points.
 pub(super) const QUANTIZATION: &str = "quantization:";
 
 /// The metadata's entry for a tensor's scales and zero points, if it has any.

@@ -79,6 +79,14 @@ impl Quantization {
         Ok(())
     }
 
+    /// The remedy for a tensor with scales and zero points, where they would be lost or are not read.
+    pub fn way_out() -> Text {
+        Text::from("pass its integers, ")
+            + Call::WithoutQuantization
+            + ", or its numbers, "
+            + Call::Dequantized
+    }
+
     /// The words that follow a tensor's description.
     pub(crate) fn describe(&self) -> String {
         match self.axis {
@@ -178,14 +186,16 @@ pub(super) fn reshaped(op: &'static str, of: &Shared, from: TensorRef<'_>, to: &
             let got = format!("{to} of {}", from.describe());
             let rule =
                 format!("axis {axis} has a scale for each of its {} indices, and stays one axis", dims[axis]);
-            fail!(UnsupportedDType, op, "dims", got, rule, Text::from("keep that axis; or ") + instead())
+            fail!(
+                UnsupportedDType,
+                op,
+                "dims",
+                got,
+                rule,
+                Text::from("keep that axis; or ") + Quantization::way_out()
+            )
         }
     }
-}
-
-/// What a caller does with a quantised tensor where its parameters would be lost.
-fn instead() -> Text {
-    Text::from("pass its integers, ") + Call::WithoutQuantization + ", or its numbers, " + Call::Dequantized
 }
 
 /// Refuses a tensor with scales and zero points, for what does not read or keep them.
@@ -208,7 +218,7 @@ pub(crate) fn refuse(
 /// The error of a tensor or descriptor with scales and zero points, which a call does not read or keep.
 #[cold]
 pub(crate) fn refused(op: &'static str, argument: &'static str, got: String, rule: impl Into<Text>) -> Error {
-    Error::UnsupportedDType(Complaint::new(op, argument, got, rule, instead()))
+    Error::UnsupportedDType(Complaint::new(op, argument, got, rule, Quantization::way_out()))
 }
 
 /// Checks that a caller's tensor has the scales and zero points of what is written to it.

@@ -57,8 +57,8 @@ impl BlockedTensor {
     /// not share memory.
     ///
     /// # Errors
-    /// `ShapeMismatch`; `DTypeMismatch`, also for other scales and zero points; `OverlappingOutput`; `Aliasing` while another tensor shares the storage of `dst`;
-    /// `ReorderDenied`. On an error `dst` is unchanged.
+    /// `ShapeMismatch`; `DTypeMismatch`, also for other scales and zero points; `OverlappingOutput`; `Aliasing` while another tensor
+    /// shares the storage of `dst`; `ReorderDenied`. On an error `dst` is unchanged.
     #[track_caller]
     pub fn to_strided_into(&self, dst: &mut StridedTensor) -> Result<()> {
         let op = "to_strided_into";
@@ -112,8 +112,8 @@ impl BlockedTensor {
     /// a copy, which is no reorder.
     ///
     /// # Errors
-    /// `ShapeMismatch`; `DTypeMismatch`, also for other scales and zero points; `Aliasing` while another tensor shares the storage of `dst`; `ReorderDenied`. On an
-    /// error `dst` is unchanged.
+    /// `ShapeMismatch`; `DTypeMismatch`, also for other scales and zero points; `Aliasing` while another tensor shares the storage of
+    /// `dst`; `ReorderDenied`. On an error `dst` is unchanged.
     #[track_caller]
     pub fn reorder_into(&self, dst: &mut BlockedTensor) -> Result<()> {
         let op = "reorder_into";
@@ -185,8 +185,8 @@ impl StridedTensor {
     /// As [`to_blocked`](StridedTensor::to_blocked), into an existing tensor, in its layout.
     ///
     /// # Errors
-    /// `ShapeMismatch`; `DTypeMismatch`, also for other scales and zero points; `Aliasing` while another tensor shares the storage of `dst`; `ReorderDenied`. On an
-    /// error `dst` is unchanged.
+    /// `ShapeMismatch`; `DTypeMismatch`, also for other scales and zero points; `Aliasing` while another tensor shares the storage of
+    /// `dst`; `ReorderDenied`. On an error `dst` is unchanged.
     #[track_caller]
     pub fn to_blocked_into(&self, dst: &mut BlockedTensor) -> Result<()> {
         let op = "to_blocked_into";
@@ -219,8 +219,8 @@ impl StridedTensor {
     /// ```
     ///
     /// # Errors
-    /// `ShapeMismatch`; `DTypeMismatch`, also for other scales and zero points; `OverlappingOutput`; `Aliasing` while another tensor shares the storage of `dst`;
-    /// `ReorderDenied`. On an error `dst` is unchanged.
+    /// `ShapeMismatch`; `DTypeMismatch`, also for other scales and zero points; `OverlappingOutput`; `Aliasing` while another tensor
+    /// shares the storage of `dst`; `ReorderDenied`. On an error `dst` is unchanged.
     #[track_caller]
     pub fn copy_into(&self, dst: &mut StridedTensor) -> Result<()> {
         let op = "copy_into";

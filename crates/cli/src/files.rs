@@ -71,7 +71,7 @@ pub fn read_safetensors(option: &str, path: &Path) -> Result<Vec<(String, Array)
 fn quantized(bytes: &[u8]) -> Option<String> {
     let (_, header) = SafeTensors::read_metadata(bytes).ok()?;
     let metadata = header.metadata().as_ref()?;
-    metadata.keys().filter_map(|key| key.strip_prefix("quantization:")).min().map(str::to_string)
+    metadata.keys().filter_map(|key| key.strip_prefix(StateDict::QUANTIZATION)).min().map(str::to_string)
 }
 
 fn read(option: &str, path: &Path) -> Result<Vec<u8>> {

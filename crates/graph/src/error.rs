@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use blocktensor::{Call, Door, Rust, Text, counted};
+use blocktensor::{Door, Rust, Text, counted};
 
 /// The result of a call of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -50,11 +50,6 @@ pub enum Error {
         /// Names of values that can be computed without these nodes, the last of each path: `--outputs` takes them.
         computable: Vec<String>,
     },
-}
-
-/// What a caller does with a tensor with scales and zero points.
-pub(crate) fn without_scales() -> Text {
-    Text::from("pass its integers, ") + Call::WithoutQuantization + ", or its numbers, " + Call::Dequantized
 }
 
 impl fmt::Display for Error {

@@ -4,7 +4,7 @@ use blocktensor::{Call, Complaint, Error, Quantization, Tensor, TensorRef, Text}
 use pyo3::IntoPyObjectExt;
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyTuple};
+use pyo3::types::PyTuple;
 
 use crate::errors::{Outcome, invalid};
 use crate::number::{self, Number};
@@ -22,13 +22,12 @@ where
     type Error = PyErr;
 
     fn extract(x: Borrowed<'a, 'py, PyAny>) -> PyResult<OneOrMore<T>> {
-        match x.try_iter() {
-            // The characters of a text are no numbers.
-            Ok(items) if !x.is_instance_of::<PyString>() => {
+        match number::items(&x) {
+            Some(items) => {
                 let list = items.map(|item| item?.extract()).collect::<PyResult<_>>()?;
                 Ok(OneOrMore { is_one: false, list })
             }
-            _ => Ok(OneOrMore { is_one: true, list: vec![x.extract()?] }),
+            None => Ok(OneOrMore { is_one: true, list: vec![x.extract()?] }),
         }
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! It is a safetensors file. `NAME.packed` holds the weights in their kernel's layout, `NAME.bias` the bias, and `NAME.plain`
 //! the weights in row-major order, if the writer kept them. The metadata's `packed:NAME` says what they were packed for. What a
-//! program adds is `NAME.tensor`, its scales and zero points `quantization:NAME` in the metadata, and `text:NAME` there. The other entries describe the machine. Every tensor begins
-//! at a multiple of 64 bytes; the last one, `checksums`, holds XXH3 of the header and of each tensor.
+//! program adds is `NAME.tensor`, its scales and zero points `quantization:NAME` in the metadata, and `text:NAME` there. The other
+//! entries describe the machine. Every tensor begins at a multiple of 64 bytes; the last one, `checksums`, holds XXH3 of the header and
+//! of each tensor.
 
 pub(crate) mod entry;
 mod extra;

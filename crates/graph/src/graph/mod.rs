@@ -8,11 +8,11 @@ pub use at_sizes::Outcome;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use blocktensor::{BoundOp, Operand, Operator, counted};
+use blocktensor::{BoundOp, Operand, Operator, Quantization, counted};
 
 use crate::Param;
 use crate::constant::{Constant, ElementType};
-use crate::error::{Error, Result, without_scales};
+use crate::error::{Error, Result};
 use crate::expand::{Expand, Given, Registered};
 use crate::sizes::Dim;
 
@@ -90,7 +90,7 @@ impl Graph {
                 what: format!("constant `{name}`"),
                 got: t.tensor_ref().describe(),
                 rule: "a graph does not read the scales and zero points of constants".into(),
-                remedy: without_scales(),
+                remedy: Quantization::way_out(),
             });
         }
         self.value(name, Source::Constant(Arc::new(constant)))

@@ -6,13 +6,14 @@ use std::time::Instant;
 use blocktensor::ledger::{self, Site};
 use blocktensor::ops::PostOps;
 use blocktensor::{
-    Arena, Call, MemoryFormat, Operand, Scratchpad, StridedTensor, Tensor, TensorDesc, TensorRef, Text,
+    Arena, Call, MemoryFormat, Operand, Quantization, Scratchpad, StridedTensor, Tensor, TensorDesc,
+    TensorRef, Text,
 };
 
 use super::forms::is_foreign;
 use super::{Memory, Place, Plan, Slot, SlotId, Step, Work};
 use crate::constant::ElementType;
-use crate::error::{Error, Result, other_count, without_scales};
+use crate::error::{Error, Result, other_count};
 use crate::network::Origin;
 use crate::stop::Stop;
 
@@ -222,7 +223,7 @@ impl Plan {
             }
             if x.quantization().is_some() {
                 let rule = "a plan does not read the scales and zero points of inputs".to_string();
-                return invalid(what, got, rule, without_scales());
+                return invalid(what, got, rule, Quantization::way_out());
             }
             if !x.is_contiguous(MemoryFormat::Contiguous) {
                 let rule = "inputs are row-major".to_string();
