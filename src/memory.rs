@@ -10,7 +10,7 @@ use crate::buffer::{has_room, is_available};
 use crate::error::{Error, Result};
 
 fn out_of_memory<T>(call: &'static str, count: usize) -> Error {
-    Error::OutOfMemory { bytes: count.saturating_mul(size_of::<T>()), call }
+    Error::out_of_memory(count.saturating_mul(size_of::<T>()), call)
 }
 
 /// An empty list with capacity for `count` values.
@@ -132,7 +132,7 @@ fn push<T>(call: &'static str, list: &mut Vec<T>, value: T) -> Result<()> {
 pub fn require(call: &'static str, bytes: usize) -> Result<()> {
     match is_available(bytes) {
         true => Ok(()),
-        false => Err(Error::OutOfMemory { bytes, call }),
+        false => Err(Error::out_of_memory(bytes, call)),
     }
 }
 
@@ -140,7 +140,7 @@ pub fn require(call: &'static str, bytes: usize) -> Result<()> {
 pub(crate) fn check_room(call: &'static str, bytes: usize) -> Result<()> {
     match has_room(bytes) {
         true => Ok(()),
-        false => Err(Error::OutOfMemory { bytes, call }),
+        false => Err(Error::out_of_memory(bytes, call)),
     }
 }
 

@@ -233,7 +233,7 @@ impl std::fmt::Debug for Buffer {
 }
 
 fn out_of_memory(bytes: usize) -> Error {
-    Error::OutOfMemory { bytes, call: STORAGE }
+    Error::out_of_memory(bytes, STORAGE)
 }
 
 fn round_up(len: usize) -> Result<usize> {

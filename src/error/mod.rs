@@ -245,8 +245,10 @@ pub enum Error {
     OutOfMemory {
         /// **Bytes** requested; 0 if the engine does not say.
         bytes: usize,
-        /// The call that requested them.
+        /// The call or the thing that requested them.
         call: &'static str,
+        /// The op whose kernel asked for it, if any did.
+        op: Option<&'static str>,
     },
     /// The engine failed with a status that no check foresaw.
     Backend {
@@ -272,6 +274,19 @@ fn amount(bytes: usize) -> String {
 }
 
 impl Error {
+    /// No memory for something, outside ops or in a kernel that does not know for which op it works.
+    pub(crate) fn out_of_memory(bytes: usize, call: &'static str) -> Error {
+        Error::OutOfMemory { bytes, call, op: None }
+    }
+
+    /// The error of a kernel of an op: it names the op, also where the kernel had no memory for a result.
+    pub(crate) fn in_op(mut self, name: &'static str) -> Error {
+        if let Error::OutOfMemory { op: op @ None, .. } = &mut self {
+            *op = Some(name);
+        }
+        self
+    }
+
     /// The complaint, if the error is about one argument.
     pub fn complaint(&self) -> Option<&Complaint> {
         match self {
@@ -312,7 +327,10 @@ impl Error {
         match self {
             Error::UnsupportedOp(u) => u.tell(to, door),
             Error::ReorderDenied(r) => r.tell(to, door),
-            Error::OutOfMemory { bytes, call } => {
+            Error::OutOfMemory { bytes, call, op } => {
+                if let Some(op) = op.filter(|op| op != call) {
+                    write!(to, "op `{}`: ", door.op(op))?;
+                }
                 let (amount, call) = (amount(*bytes), door.op(call));
                 write!(
                     to,
@@ -430,6 +448,7 @@ impl Error {
         match self {
             Error::UnsupportedOp(u) => Some(&u.op),
             Error::ReorderDenied(r) => Some(&r.op),
+            Error::OutOfMemory { op, .. } => *op,
             other => other.complaint().map(|c| &*c.op),
         }
     }
@@ -452,7 +471,7 @@ mod tests {
 
     #[test]
     fn an_error_stays_small_enough_to_return() {
-        assert!(std::mem::size_of::<Error>() <= 40, "{}", std::mem::size_of::<Error>());
+        assert!(std::mem::size_of::<Error>() <= 48, "{}", std::mem::size_of::<Error>());
     }
 
     #[test]
@@ -464,10 +483,13 @@ mod tests {
         let e = Complaint::new("a\nb".to_string(), "c\0d".to_string(), "1", "2", "3").to_string();
         assert_eq!(e, "op `a\\nb`: argument `c\\0d`: got 1, but 2; 3");
         // What has no memory may be a list of a model as well as a tensor.
-        let e = Error::OutOfMemory { bytes: 3 << 30, call: "the nodes of a model" }.to_string();
-        assert!(
-            e.ends_with("; free some (drop tensors, plans or models), or let this process have more"),
-            "{e}"
-        );
+        let e = Error::out_of_memory(3 << 30, "the nodes of a model");
+        assert!(e.op().is_none(), "{e}");
+        let rest = "out of memory: 3221225472 bytes for `the nodes of a model`; free some (drop tensors, plans or models), \
+                    or let this process have more";
+        assert_eq!(e.to_string(), rest);
+        let e = e.in_op("conv2d").in_op("linear");
+        assert_eq!(e.op(), Some("conv2d"));
+        assert_eq!(e.to_string(), format!("op `conv2d`: {rest}"));
     }
 }

@@ -81,7 +81,7 @@ pub(super) fn open(op: &'static str, path: &Path, rule: &str) -> Result<(File, u
     }
     let file = File::open(path).map_err(fail)?;
     let bytes = file.metadata().map_err(fail)?.len();
-    let too_long = |_| Error::OutOfMemory { bytes: usize::MAX, call: "a file's content" };
+    let too_long = |_| Error::out_of_memory(usize::MAX, "a file's content");
     Ok((file, usize::try_from(bytes).map_err(too_long)?))
 }
 
@@ -176,7 +176,7 @@ impl NewFile<'_> {
         let sums = if self.kind.is_checked() { (self.parts.len() + 1) * 8 } else { 0 };
         let mut bytes =
             memory::try_with_capacity("a file", self.header.len() + tensors.sum::<usize>() + sums)?;
-        self.write_to(&mut bytes).map_err(|_| Error::OutOfMemory { bytes: bytes.len(), call: "a file" })?;
+        self.write_to(&mut bytes).map_err(|_| Error::out_of_memory(bytes.len(), "a file"))?;
         Ok(bytes)
     }
 

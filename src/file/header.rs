@@ -94,7 +94,7 @@ fn parse(json: &[u8], data_bytes: usize) -> std::result::Result<Parsed, SafeTens
 /// Appends the next `count` bytes of a file.
 fn append(op: &'static str, path: &Path, file: &mut impl Read, count: usize, to: &mut Vec<u8>) -> Result<()> {
     if !has_room(count) || to.try_reserve_exact(count).is_err() {
-        return Err(Error::OutOfMemory { bytes: count, call: CALL });
+        return Err(Error::out_of_memory(count, CALL));
     }
     let from = to.len();
     to.resize(from + count, 0);

@@ -39,7 +39,7 @@ pub fn shown_path(path: &Path) -> String {
 fn access(op: &'static str, path: &Path, what: &str, why: &std::io::Error) -> Error {
     if why.kind() == std::io::ErrorKind::OutOfMemory {
         let bytes = std::fs::metadata(path).map_or(0, |m| usize::try_from(m.len()).unwrap_or(usize::MAX));
-        return Error::OutOfMemory { bytes, call: op };
+        return Error::out_of_memory(bytes, op);
     }
     let remedy = match why.kind() {
         std::io::ErrorKind::NotFound => "pass the path of an existing file",

@@ -153,7 +153,7 @@ mod pool {
             // "C"` function aborts, and the functions that they call do not panic.
             let pool = unsafe { threadpool::create(&callbacks, std::ptr::null_mut()) };
             if pool.is_null() {
-                return Err(Error::OutOfMemory { bytes: 0, call: "onednn_sys_threadpool_create" });
+                return Err(Error::out_of_memory(0, "onednn_sys_threadpool_create"));
             }
             Ok(Adapter(pool))
         })?;

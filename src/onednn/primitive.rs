@@ -49,7 +49,7 @@ impl PrimitiveDesc {
     ) -> Result<Answer> {
         // oneDNN's code and descriptors. What it does not find ends in a status; what we then do not find ends the process.
         if !has_room(PRIMITIVE) {
-            return Err(Error::OutOfMemory { bytes: PRIMITIVE, call });
+            return Err(Error::out_of_memory(PRIMITIVE, call));
         }
         let engine = engine()?;
         set_concurrency(threads)?;

@@ -26,7 +26,7 @@ pub(super) fn status_of(make: impl FnOnce() -> sys::dnnl_status_t) -> sys::dnnl_
 pub(crate) fn check(call: &'static str, status: sys::dnnl_status_t) -> Result<()> {
     match status {
         sys::dnnl_success => Ok(()),
-        sys::dnnl_out_of_memory => Err(Error::OutOfMemory { bytes: 0, call }),
+        sys::dnnl_out_of_memory => Err(Error::out_of_memory(0, call)),
         _ => Err(Error::Backend { call, status: status as i32, name: name(status) }),
     }
 }
@@ -53,10 +53,7 @@ mod tests {
     #[test]
     fn every_status_becomes_an_error_that_names_the_call() {
         assert!(check("dnnl_x", sys::dnnl_success).is_ok());
-        assert_eq!(
-            check("dnnl_x", sys::dnnl_out_of_memory),
-            Err(Error::OutOfMemory { bytes: 0, call: "dnnl_x" })
-        );
+        assert_eq!(check("dnnl_x", sys::dnnl_out_of_memory), Err(Error::out_of_memory(0, "dnnl_x")));
         for status in 2..12 {
             let text = check("dnnl_x", status).unwrap_err().to_string();
             assert!(text.contains("dnnl_x") && text.contains(&status.to_string()), "{text}");

@@ -140,7 +140,7 @@ impl Op {
         let run = kernel.gradient_fn().expect("its propagation is backward");
         ledger::in_backward(|| {
             let start = ledger::is_recording().then(Instant::now);
-            let made = run(&Backward { args, results, diffs, wanted })?;
+            let made = run(&Backward { args, results, diffs, wanted }).map_err(|e| e.in_op(args.op()))?;
             if let Some(start) = start {
                 let of = |t: Option<TensorRef<'_>>| t.map_or("none".into(), TensorRef::layout_name);
                 let from: Vec<String> = diffs.iter().map(|diff| of(*diff)).collect();

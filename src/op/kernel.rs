@@ -1,6 +1,6 @@
 //! Kernels: an op's code, and what it states about the calls that it takes.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::key::DispatchKey;
 use crate::op::args::{Arg, Args};
 use crate::op::call::{Implementation, Outputs};
@@ -173,7 +173,7 @@ impl Kernel {
         match run(args, results) {
             Ok(()) | Err(Stop::Described) => Ok(true),
             Err(Stop::Declined) => Ok(false),
-            Err(Stop::Failed(e)) => Err(e),
+            Err(Stop::Failed(e)) => Err(about_result(e, args.schema).in_op(args.op())),
         }
     }
 
@@ -242,6 +242,17 @@ impl Kernel {
         let [strided, blocked] = self.on_both();
         [strided, blocked, (DispatchKey::STRIDED, gradient), (DispatchKey::BLOCKED, gradient)]
     }
+}
+
+/// What makes tensors calls their sizes `dims`. In an op without such an argument they are the sizes of a result.
+fn about_result(mut e: Error, schema: &Schema) -> Error {
+    if let Error::Overflow(complaint) = &mut e
+        && complaint.argument == "dims"
+        && schema.args.iter().all(|arg| arg.name != "dims")
+    {
+        complaint.argument = "result".into();
+    }
+    e
 }
 
 impl std::fmt::Debug for Kernel {

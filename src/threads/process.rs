@@ -32,7 +32,7 @@ mod handler {
         }
         // SAFETY: the handler exists as long as this library is loaded, and only stores to an atomic, which a handler may do.
         if unsafe { libc::pthread_atfork(None, None, Some(in_child)) } != 0 {
-            return Err(Error::OutOfMemory { bytes: 0, call: "pthread_atfork" });
+            return Err(Error::out_of_memory(0, "pthread_atfork"));
         }
         WATCHED.store(true, Release);
         Ok(())

@@ -1,7 +1,7 @@
 //! Sizes, strides and offsets beyond memory or beyond integers, and special values: each call gives an error or the right
 //! result, and the process lives on.
 
-use blocktensor::ops::{self, BatchNorm, BatchNormTrain, Conv2d, MaxPool, NormParams, PadMode};
+use blocktensor::ops::{self, BatchNorm, BatchNormTrain, Conv2d, MaxPool, NormParams, PadMode, Resample};
 use blocktensor::{
     BlockedTensor, DType, Error, Layout, MemoryFormat, PackedConv2d, Result, Source, StridedTensor,
 };
@@ -36,6 +36,14 @@ fn conv2d_whose_window_overflows_in_bytes_is_a_typed_error() {
         let w = ones(&[16, c, 2, 2]).to_blocked(&Layout::OIHW16I16O).unwrap();
         out_of_memory(ops::conv2d(&x, &w, None, &Conv2d::new().padding(padding).dilation(dilation)));
     }
+}
+
+/// The op has no argument `dims`.
+#[test]
+fn a_result_of_too_many_bytes_is_named_as_the_result() {
+    let e = ops::upsample_nearest(&ones(&[1, 3, 4, 4]), &Resample::to([1 << 30, 1 << 30])).unwrap_err();
+    let text = "op `upsample_nearest`: argument `result`: got 3458764513820540928 elements of f32, but ";
+    assert!(e.to_string().starts_with(text), "{e}");
 }
 
 /// A kernel of size 1 has no second element, so dilation has no effect.

@@ -45,6 +45,7 @@ fn bits(tensors: &[Tensor]) -> Vec<Vec<u32>> {
 /// Each allocation of a call fails in turn: nothing stays, the operands are still `before`, and the next call gives `right`.
 fn fails_at_each(
     call_name: &str,
+    op: &'static str,
     allocations: usize,
     right: &[Tensor],
     call: impl Fn() -> Result<Vec<Tensor>>,
@@ -56,6 +57,7 @@ fn fails_at_each(
         let storages = live_storages();
         let e = inject(Some(Fault::Allocation { nth }), &call).0.expect_err(&what);
         assert!(matches!(e, Error::OutOfMemory { .. }), "{what}: {e}");
+        assert_eq!(e.op(), Some(op), "{what}: {e}");
         assert_eq!(live_storages(), storages, "{what}: storages that stay");
         assert_eq!(operands(), before, "{what}: its operands");
         assert_eq!(bits(&call().expect(&what)), right, "{what}: the next call");
@@ -86,6 +88,7 @@ fn every_allocation_of_every_op_may_fail() {
                 tried += 1;
                 fails_at_each(
                     &format!("{name} on {key}"),
+                    name,
                     seen.allocations,
                     &right,
                     call,
@@ -130,6 +133,7 @@ fn every_allocation_of_every_gradient_may_fail() {
                 let before = operands();
                 fails_at_each(
                     &format!("{name} on {key}"),
+                    name,
                     seen.allocations,
                     &right,
                     call,

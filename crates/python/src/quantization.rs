@@ -1,6 +1,6 @@
 //! Scales and zero points of tensors, as Python gives and reads them.
 
-use blocktensor::{Call, Complaint, Error, Quantization, Tensor, TensorRef, Text};
+use blocktensor::{Complaint, Error, Quantization, Tensor, TensorRef};
 use pyo3::IntoPyObjectExt;
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::prelude::*;
@@ -118,9 +118,6 @@ pub(crate) fn check_absent(op: &'static str, t: TensorRef<'_>) -> Outcome<()> {
         return Ok(());
     }
     let rule = "scales and zero points would get lost: only tensors of this package have them";
-    let remedy = Text::from("take its integers, ")
-        + Call::WithoutQuantization
-        + ", or its numbers, "
-        + Call::Dequantized;
-    Err(Error::UnsupportedDType(Complaint::new(op, "self", t.describe(), rule, remedy)).into())
+    Err(Error::UnsupportedDType(Complaint::new(op, "self", t.describe(), rule, Quantization::way_out()))
+        .into())
 }

@@ -406,6 +406,10 @@ def test_scales_that_no_tensor_has():
         ((1.0, 0, -5), "4 axes"),
         (("1",), "it is a number"),
         ((1.0, 0.5), "it is an integer"),
+        # Sequences of numbers for Python, and no list of scales.
+        ((bytes(20), 0, 1), "it is a number"),
+        (({0.5, 1.5}, 0, 1), "it is a number"),
+        ((1.0, bytes(1)), "it is an integer"),
     ]:
         with pytest.raises(bt.Error, match=text):
             x.quantized(*arguments)

@@ -1,12 +1,14 @@
 """Training beside PyTorch: losses, gradients, statistics, states."""
 
+import copy
+
 import blocktensor as bt
 import blocktensor.torch as btt
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
-from training import KINDS, Cnn, batches, beside, close, made, trained
+from training import KINDS, Cnn, batches, beside, close, losses_of, made, trained
 
 DATA = batches(20, 4, 3, 16, 16)
 MODEL = made(Cnn)
@@ -163,6 +165,31 @@ def test_every_reorder_is_in_the_ledger(weights):
         net.step()
         with bt.deny_reorders(), pytest.raises(bt.ReorderDenied):
             net(x)
+
+
+@pytest.mark.parametrize("weights", ["blocktensor", "torch"])
+@pytest.mark.parametrize("algorithm", ["winograd2", "winograd4"])
+def test_convolutions_that_have_the_algorithm_are_trained_by_it(weights, algorithm, wanted):
+    given = {"weights": weights, "algorithm": algorithm}
+    net = btt.train(copy.deepcopy(MODEL), None if weights == "torch" else bt.grad.SGD(0.01, momentum=0.9), **given)
+    with bt.record() as book:
+        losses = losses_of(net, DATA, torch.optim.SGD(net.parameters(), 0.01, momentum=0.9) if weights == "torch" else net)
+    close(torch.tensor(losses), torch.tensor(wanted[0]))
+    kernels = [run["implementation"] for run in book.runs if run["op"] == "conv2d"]
+    # The stem and the block's first convolution; not the depthwise, the 1x1, and the strided one.
+    assert sum(algorithm in kernel for kernel in kernels) == 2 * len(DATA), kernels[:8]
+    assert algorithm in repr(net)
+
+
+def test_algorithms_that_are_not_there():
+    for given, text in [
+        ({"algorithm": "winograd"}, "'direct', 'winograd2', 'winograd4'"),
+        ({"algorithm": "measured"}, "'direct', 'winograd2', 'winograd4'"),
+        ({"algorithm": None}, "'direct', 'winograd2', 'winograd4'"),
+        ({"algorithm": "winograd4", "layout": "nhwc"}, "for blocked tensors"),
+    ]:
+        with pytest.raises(bt.InvalidArgument, match=text):
+            btt.train(made(Cnn), **given)
 
 
 class Residual16(nn.Sequential):

@@ -170,7 +170,7 @@ impl Operation<'_> {
             let planes = plan.planes(first);
             let bytes = window.bytes(planes.len(), position.rows, position.width);
             if bytes > isize::MAX as usize {
-                return Err(Error::OutOfMemory { bytes, call: plan.g.op });
+                return Err(Error::out_of_memory(bytes, plan.g.op));
             }
             let mut filled = Buffer::for_result(bytes)?;
             let to = filled.as_bytes_mut();

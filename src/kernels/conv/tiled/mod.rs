@@ -167,7 +167,7 @@ impl<'a> Cut<'a> {
         let bytes = shape.elements(&sizes, window::planes(plan, block)).saturating_mul(size_of::<f32>());
         if bytes > isize::MAX as usize {
             // Nor would the places in it be numbers.
-            return Err(Error::OutOfMemory { bytes, call: plan.op() });
+            return Err(Error::out_of_memory(bytes, plan.op()));
         }
         let (taps, plane, window_row) = shape.layout(plan, self.phase, &sizes);
         let copy;

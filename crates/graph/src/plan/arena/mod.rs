@@ -58,7 +58,7 @@ impl Builder<'_> {
         });
         if total.is_none() {
             let (bytes, call) = (usize::MAX, "the intermediate results of a plan");
-            return Err(blocktensor::Error::OutOfMemory { bytes, call }.into());
+            return Err(blocktensor::Error::OutOfMemory { bytes, call, op: None }.into());
         }
         let (offsets, end, live) = pieces::place_all(&pieces);
         for (slot, (root, start)) in self.slots.iter_mut().zip(&places) {

@@ -55,8 +55,8 @@ _ENDS = {op for op, kinds in RESULTS.items() if kinds and all(kind in ("u8", "s3
 class Recording:
     """What a forward does, and what is left to be done when it has ended."""
 
-    def __init__(self, module: torch.nn.Module, tape: Tape | None, layout: str) -> None:
-        self.module, self.tape, self.layout = module, tape, layout
+    def __init__(self, module: torch.nn.Module, tape: Tape | None, layout: str, algorithm: str) -> None:
+        self.module, self.tape, self.layout, self.algorithm = module, tape, layout, algorithm
         #: Whether calls are recorded now: not under `torch.no_grad()`.
         self.records = tape is not None
         #: Each reorder of an activation: the module, what was reordered, and into which layout.
@@ -264,12 +264,23 @@ class Recording:
         given = _mapped(lambda x: x.plain() if isinstance(x, Weight) else x, given)
         op, given = self._alike(op, given)
         try:
-            made = _native.call(op, None, *given)
+            made = self._made(op, given)
         except _ONLY_STRIDED:
             if not any(_is_blocked(x) for x in _leaves(given)):
                 raise
             made = _native.call(op, None, *_mapped(lambda x: self.plain(op, x), given))
         return _mapped(self._result, [made])[0]
+
+    def _made(self, op: str, given: list[Any]) -> Any:
+        """What an op makes. A convolution is computed by the algorithm of the training where it takes that."""
+        if self.algorithm != "direct" and "algorithm" in _ARGUMENTS.get(op, ()):
+            at = _ARGUMENTS[op].index("algorithm")
+            try:
+                return _native.call(op, None, *given[:at], self.algorithm, *given[at + 1 :])
+            except InvalidArgument as e:
+                if e.operands != [f"algorithm: `{self.algorithm}`"]:
+                    raise
+        return _native.call(op, None, *given)
 
     def _result(self, x: Any) -> Any:
         # A comparison or an index has no gradient, and calls that follow none of its own.
