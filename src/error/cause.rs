@@ -12,6 +12,8 @@ pub enum Cause {
     Packing,
     /// A strided kernel that needs dense input took a copy of a view.
     DenseCopy,
+    /// A gradient was copied into the format of its operand: the incoming gradient has another one.
+    Gradient,
     /// The engine's implementation reorders inside itself (its name says so: `jit_uni_ncsp...`).
     Internal,
     /// An op without a kernel ran on another key's: `dispatch::allow_fallback` was called.
@@ -19,6 +21,10 @@ pub enum Cause {
 }
 
 impl Cause {
+    /// All of them, in the order of reports.
+    pub(crate) const ALL: [Cause; 6] =
+        [Cause::Call, Cause::Packing, Cause::DenseCopy, Cause::Gradient, Cause::Internal, Cause::Fallback];
+
     /// How to do without.
     pub(crate) fn remedy(self) -> Text {
         match self {
@@ -29,6 +35,9 @@ impl Cause {
             }
             Cause::DenseCopy => {
                 Text::from("pass a dense tensor: call ") + Call::Contiguous + " before the scope"
+            }
+            Cause::Gradient => {
+                "before the scope, bring the gradient into the memory format of the op's result".into()
             }
             Cause::Internal => "pass a channels-last or blocked tensor, whose kernels reorder nothing".into(),
             Cause::Fallback => {
@@ -44,6 +53,7 @@ impl std::fmt::Display for Cause {
             Cause::Call => "call",
             Cause::Packing => "packing",
             Cause::DenseCopy => "dense copy",
+            Cause::Gradient => "gradient in another format",
             Cause::Internal => "inside the kernel",
             Cause::Fallback => "fallback",
         })

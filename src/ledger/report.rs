@@ -109,8 +109,7 @@ impl Display for Ledger {
     /// runs.
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}", counted(self.reorders.len(), "reorder"))?;
-        let causes = [Cause::Call, Cause::Packing, Cause::DenseCopy, Cause::Internal, Cause::Fallback];
-        let counts = causes.map(|c| (c, self.reorders.iter().filter(|r| r.cause == c).count()));
+        let counts = Cause::ALL.map(|c| (c, self.reorders.iter().filter(|r| r.cause == c).count()));
         let counts: Vec<String> =
             counts.iter().filter(|(_, n)| *n > 0).map(|(c, n)| format!("{c} {n}")).collect();
         if !counts.is_empty() {

@@ -2,7 +2,7 @@
 //! not called, operands keep every byte, no allocation stays, the next valid call works, and nothing is printed.
 //!
 //! Rows 2, 3 and 4 (failures of the engine) are in tests/faults; 39 and 40 (C handles and versions) in capi/tests, where the list
-//! of calls by name is run through C as well. No call reaches 13 (bf16 and f16 have no kernels, so row 11 covers it), 37 (there
+//! of calls by name is run through C as well. No call reaches 13 (row 11 covers what has no kernel for bf16 or f16), 37 (there
 //! are no 32-bit offsets), 43 (Python's capsules), 46 to 48 (ONNX), 49 (oneDNN is linked, not loaded).
 
 mod backward;

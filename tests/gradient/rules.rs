@@ -180,6 +180,12 @@ fn copies_are_in_the_ledger() {
     assert_eq!((book.reorders.len(), plain(&copied)), (1, plain(&made)), "{book}");
     let denied = ledger::deny_reorders(|| backward(&op, &x, &y, &other)).unwrap_err();
     assert!(matches!(denied, Error::ReorderDenied(_)), "{denied}");
+    // The remedy works.
+    let remedy = "before the scope, bring the gradient into the memory format of the op's result";
+    assert!(denied.to_string().ends_with(remedy), "{denied}");
+    let TensorRef::Strided(other) = other.tensor_ref() else { panic!("it is strided") };
+    let other = other.contiguous(MemoryFormat::ChannelsLast).unwrap().into();
+    assert_eq!(plain(&ledger::deny_reorders(|| backward(&op, &x, &y, &other)).unwrap()), plain(&made));
     // Blocked, only weights are copied, where the gradient by the source is asked for.
     let x = ones(&[1, 17, 4, 4], Kind::Blocked(16));
     let layout = Layout::OIHW16I16O;

@@ -180,14 +180,18 @@ fn cross_entropy_gradient(call: &Backward<'_>) -> Result<Gradients> {
             made[at] = ((p - f64::from(u8::from(i == class))) * scale) as f32;
         }
     }
-    let of = call.args.strided(0)?;
-    let made = StridedTensor::from_slice(&made, of.dims())?;
+    call.each(|i| Ok(in_format_of(call.args.op(), call.args.strided(i)?, &made)?.into()))
+}
+
+/// Elements in logical order as a tensor in the format of an operand.
+fn in_format_of(op: &'static str, of: &StridedTensor, elements: &[f32]) -> Result<StridedTensor> {
+    let rows = StridedTensor::from_slice(elements, of.dims())?;
     if !of.is_non_overlapping_and_dense() || of.is_contiguous(MemoryFormat::Contiguous) {
-        return Ok(vec![call.wants(0).then(|| made.into())]);
+        return Ok(rows);
     }
-    let mut as_x = of.empty_like(MemoryFormat::Preserve)?;
-    elementwise::copy_into(call.args.op(), &mut as_x, &made)?;
-    Ok(vec![call.wants(0).then(|| as_x.into())])
+    let mut made = of.empty_like(MemoryFormat::Preserve)?;
+    elementwise::copy_into(op, &mut made, &rows)?;
+    Ok(made)
 }
 
 /// The gradient of the loss, a number.
@@ -224,6 +228,6 @@ fn mse_gradient(call: &Backward<'_>) -> Result<Gradients> {
     call.each(|i| {
         let sign = if i == 0 { scale } else { -scale };
         let made: Vec<f32> = all.iter().map(|d| (d * sign) as f32).collect();
-        Ok(StridedTensor::from_slice(&made, call.args.strided(i)?.dims())?.into())
+        Ok(in_format_of(call.args.op(), call.args.strided(i)?, &made)?.into())
     })
 }

@@ -41,7 +41,12 @@ pub(crate) fn constant(what: &str, tensor: &mut TensorProto, external: &External
         DataType::INT8 | DataType::UINT8 | DataType::BOOL => 1,
         DataType::INT16 | DataType::UINT16 => 2,
         other => {
-            let remedy = "export the model with f32 numbers and integer indices";
+            // From here on ONNX has the types of quantised models: floats of 8 bits, and what has 4 and 2.
+            let is_quantised = other.0 >= 17;
+            let remedy = match is_quantised {
+                true => "quantise the model with integers of 8 bits, or export it with f32 numbers",
+                false => "export the model with f32 numbers and integer indices",
+            };
             return Err(Error::unsupported(what, format!("the data type {other}"), remedy));
         }
     };

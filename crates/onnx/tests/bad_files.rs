@@ -146,6 +146,14 @@ fn tensors_agree_with_their_sizes() {
         model.graph.initializer.push(tensor("w", of, &[1], vec![0; 8]));
         assert!(message(model).contains(&format!("the data type {of} is not supported")));
     }
+    // INT4: a quantised model.
+    let mut model = relu();
+    model.graph.initializer.push(tensor("w", DataType(22), &[1], vec![0; 8]));
+    let error = message(model);
+    assert!(
+        error.contains("quantise the model with integers of 8 bits, or export it with f32 numbers"),
+        "{error}"
+    );
 }
 
 /// Readers differ in which of two fields they take. Those that are empty hold nothing, and entries about external data are only

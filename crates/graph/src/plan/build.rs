@@ -16,7 +16,7 @@ use super::pack;
 use super::packed_weights::{PackedWeights, not_a_stem};
 use super::recipe::Recipe;
 use super::steps::Effort;
-use super::{Layouts, Place, Plan, Reorder, Slot, SlotId, Step, Work};
+use super::{Layouts, Place, Plan, Precision, Reorder, Slot, SlotId, Step, Work};
 use crate::error::{Error, Result};
 use crate::network::{Network, Node, Operation, TensorId, facts, is_convolution};
 use crate::passes::PassReport;
@@ -441,6 +441,7 @@ impl<'a> Builder<'a> {
             reorders: vec![],
             reports,
             measurements: None,
+            asked: Precision::F32,
             recipe,
             input_types: vec![],
             output_types: vec![],

@@ -116,6 +116,8 @@ pub struct Plan {
     reorders: Vec<Reorder>,
     reports: Vec<PassReport>,
     measurements: Option<Measurements>,
+    /// The precision that was asked for. A plan of a file knows only whether it has one.
+    asked: Precision,
     recipe: Recipe,
     idle: Mutex<Vec<Memory>>,
 }
@@ -229,7 +231,7 @@ impl Graph {
             false => plan.recipe,
         };
         let recipe = Recipe { limits: options.limits, ..recipe };
-        Ok(Plan { input_types, output_types, recipe, ..plan })
+        Ok(Plan { input_types, output_types, recipe, asked: options.precision, ..plan })
     }
 }
 
@@ -344,7 +346,7 @@ impl Plan {
     /// The nodes that compute in f32 in a plan of another precision, with their ops: those without a kernel for it, and those beside
     /// them. Casts and views are not among them.
     pub fn in_f32(&self) -> Vec<(&str, &str)> {
-        precision::in_f32(&self.recipe.network)
+        precision::in_f32(&self.recipe.network, self.asked.max(self.precision()))
     }
 
     /// How many steps a run has: operators, views and reorders.

@@ -158,9 +158,10 @@ impl PlanOptions {
         self
     }
 
-    /// Computes in bf16 where ops have kernels for it: convolutions with constant weights, and what follows them. Sums are f32. Inputs and
-    /// outputs stay f32; casts are nodes of the plan (`to_dtype`), and every step shows its dtype. Which kernels there are depends on the
-    /// machine: convolutions need AVX512_BF16 and oneDNN, else the plan is that of f32.
+    /// Computes in bf16 where ops have kernels for it: convolutions and linear layers with constant weights, and what follows them. Sums
+    /// are f32. Inputs and outputs stay f32; casts are nodes of the plan (`to_dtype`), every step shows its dtype, and
+    /// [`Plan::in_f32`](crate::Plan::in_f32) lists what stays in f32. Convolutions and linear layers need AVX512_BF16 and oneDNN: where none
+    /// of a graph's has a kernel, planning is an error.
     ///
     /// ```
     /// # use blocktensor_graph::{PlanOptions, Precision};

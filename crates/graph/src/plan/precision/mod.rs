@@ -2,18 +2,20 @@
 
 use std::collections::HashMap;
 
-use blocktensor::dispatch::{DispatchKey, Kernel};
-use blocktensor::{BoundOp, DType, Layout, MemoryFormat, Operator, Tensor, TensorDesc, TensorRef};
+use blocktensor::dispatch::{DispatchKey, Isa, Kernel};
+use blocktensor::{
+    BoundOp, DType, Layout, MemoryFormat, Operator, Tensor, TensorDesc, TensorRef, build_info,
+};
 use serde::{Deserialize, Serialize};
 
 use super::forms::{Order, Target, kinds};
 use super::pack;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::network::{Network, Node, Operation, Origin, TensorId, facts};
 use crate::stop::Stop;
 
 /// The type in which the nodes of a plan compute.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Precision {
@@ -40,11 +42,16 @@ impl Precision {
 /// Turns nodes to bf16 that have kernels for it, and puts casts between them and the others: which are nodes (`BoundOp::cast`). Inputs and outputs of
 /// the network stay as they are.
 ///
-/// A convolution with constant weights is worth a cast of its source. Other nodes follow: they run in bf16 if all that they read is there
-/// in bf16 already, and their results are none of the network's.
+/// A convolution or linear layer with constant weights is worth a cast of its source. Other nodes follow: they run in bf16 if all that they
+/// read is there in bf16 already, and their results are none of the network's.
+///
+/// # Errors
+/// [`Error::Invalid`] where nothing computes in bf16 because this build, machine or layout has no kernel for it;
+/// `Stopped`.
 pub(super) fn run(network: &mut Network, targets: &[Target], stop: &Stop) -> Result<()> {
     let nodes = std::mem::take(&mut network.nodes);
-    let mut casting = Casting { network, others: HashMap::new() };
+    let mut casting = Casting { network, others: HashMap::new(), refused: None };
+    let mut computes = false;
     for mut node in nodes {
         stop.check()?;
         let to = match casting.is_for_bf16(&node, targets) {
@@ -57,6 +64,7 @@ pub(super) fn run(network: &mut Network, targets: &[Target], stop: &Stop) -> Res
             }
         }
         if to == DType::BF16 {
+            computes = true;
             node.outputs.iter().for_each(|id| casting.round(*id));
         }
         casting.network.nodes.push(node);
@@ -67,8 +75,46 @@ pub(super) fn run(network: &mut Network, targets: &[Target], stop: &Stop) -> Res
             casting.network.outputs[at].1 = casting.as_dtype(id, DType::F32)?;
         }
     }
+    if let (false, Some(refused)) = (computes, casting.refused)
+        && let Some(error) = refused.error()
+    {
+        return Err(error);
+    }
     network.remove_unused();
     Ok(())
+}
+
+/// A node with packed weights that no kernel takes in bf16.
+struct Refused {
+    node: String,
+    op: String,
+    /// Whether one does in another layout.
+    is_elsewhere: bool,
+}
+
+impl Refused {
+    /// The error of a network of which nothing computes in bf16. `None` where the node is the reason: neither this build, nor the machine or
+    /// the layout.
+    fn error(&self) -> Option<Error> {
+        let leave = "leave it out, and the plan computes in f32";
+        let (lacks, remedy) = match build_info().engine {
+            None => ("this build has no kernels for it, which take oneDNN", leave.to_string()),
+            Some(_) if !Isa::Avx512Bf16.is_here() => {
+                ("this machine has no kernels for it, which take AVX512_BF16", leave.to_string())
+            }
+            Some(_) if self.is_elsewhere => {
+                ("this layout has no kernels for it", format!("plan channels-last or blocked, or {leave}"))
+            }
+            Some(_) => return None,
+        };
+        Some(Error::Invalid {
+            what: "precision".into(),
+            got: Precision::Bf16.name().into(),
+            rule: format!("{lacks}: nothing would compute in it, such as node `{}` ({})", self.node, self.op)
+                .into(),
+            remedy: remedy.into(),
+        })
+    }
 }
 
 fn is_cast(node: &Node) -> bool {
@@ -79,6 +125,8 @@ struct Casting<'a> {
     network: &'a mut Network,
     /// The same numbers in the other of the two dtypes.
     others: HashMap<TensorId, TensorId>,
+    /// The first of the nodes with packed weights that no kernel takes.
+    refused: Option<Refused>,
 }
 
 impl Casting<'_> {
@@ -95,11 +143,11 @@ impl Casting<'_> {
     }
 
     /// Whether the node is to compute in bf16.
-    fn is_for_bf16(&self, node: &Node, targets: &[Target]) -> bool {
+    fn is_for_bf16(&mut self, node: &Node, targets: &[Target]) -> bool {
         let Some(op) = node.op.bound() else { return false };
         let is_data = kinds(&node.op);
         let data = || node.inputs.iter().zip(&is_data).filter(|(_, data)| **data).map(|(id, _)| *id);
-        if !data().any(|id| self.is_float(id)) || !has_kernel(op) {
+        if !data().any(|id| self.is_float(id)) {
             return false;
         }
         let results = node.outputs.iter().any(|id| self.network.tensor(*id).dtype == DType::F32);
@@ -125,7 +173,19 @@ impl Casting<'_> {
                 };
                 is_stem || can(desc(order.unwrap_or(row_major)), None)
             };
-            return results && !self.are_tiny(node) && targets.iter().any(packs);
+            if !results || self.are_tiny(node) {
+                return false;
+            }
+            let is_packed = targets.iter().any(packs);
+            if !is_packed && self.refused.is_none() {
+                let is_elsewhere = [Target::ChannelsLast, Target::Native].iter().any(packs);
+                let (node, op) = (node.name.clone(), op.op().to_string());
+                self.refused = Some(Refused { node, op, is_elsewhere });
+            }
+            return is_packed;
+        }
+        if !has_kernel(op) {
+            return false;
         }
         let is_there = |id: TensorId| {
             let tensor = self.network.tensor(id);
@@ -230,9 +290,9 @@ pub(super) fn rounds_constants(network: &Network) -> bool {
     network.tensors.iter().any(|tensor| tensor.dtype == DType::BF16 && tensor.constant.is_some())
 }
 
-/// The nodes that compute in f32 in a network of another precision, with their ops.
-pub(super) fn in_f32(network: &Network) -> Vec<(&str, &str)> {
-    if of(network) == Precision::F32 {
+/// The nodes that compute in f32 where another precision was asked for, with their ops.
+pub(super) fn in_f32(network: &Network, asked: Precision) -> Vec<(&str, &str)> {
+    if asked == Precision::F32 {
         return vec![];
     }
     let is_f32 = |id: &TensorId| network.tensor(*id).dtype == DType::F32;
