@@ -1,8 +1,9 @@
 //! PyTorch's own answers (computed in f64), on every key: strided contiguous, strided channels-last, blocked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use blocktensor::dispatch;
 use blocktensor::testing::{Backend, Blocked, Cases, Outcome, Strided, conformance};
 use serde_json::Value as Json;
 
@@ -49,5 +50,31 @@ fn goldens_ops() {
             let compared: usize = report.gradients.values().sum();
             assert_eq!(compared, wanted, "{folder}, {name}: {:?}", report.gradients);
         }
+    }
+}
+
+/// Ops with a gradient for which PyTorch's would be another, and why.
+const WITHOUT_GOLDEN: [(&str, &str); 2] = [
+    ("dropout", "PyTorch draws what it keeps from another generator"),
+    ("feature_dropout", "PyTorch draws what it keeps from another generator"),
+];
+
+/// An op that gets a gradient needs a case in scripts/goldens_gradients.py.
+#[test]
+fn every_gradient_has_an_answer_of_pytorch() {
+    let backends: [&dyn Backend; 2] = [&Strided { channels_last: false }, &Blocked];
+    for backend in backends {
+        let compared: BTreeSet<String> = ["ops", "gradients"]
+            .into_iter()
+            .flat_map(|folder| {
+                let cases = Cases::read(&directory().join(folder)).unwrap();
+                conformance(backend, &cases).unwrap().gradients.into_keys()
+            })
+            .collect();
+        let ops = dispatch::ops();
+        let names = ops.iter().filter(|op| op.gradients(backend.key()).next().is_some());
+        let missing: Vec<&str> =
+            names.map(|op| op.schema().name).filter(|name| !compared.contains(*name)).collect();
+        assert_eq!(missing, WITHOUT_GOLDEN.map(|(name, _)| name), "on {}", backend.key());
     }
 }
