@@ -3,10 +3,11 @@
 
 It needs a Python environment with torch; the answers in the repository were made with torch 2.15. Everything is written again. The
 cases of tests/data/ops have gradients too; here are the ops that have none there, and elements at which a derivative jumps or a
-quotient is 0 / 0: equal operands, zeros in a product, the bounds of a function.
+quotient is 0 / 0: equal operands, zeros in a product, the bounds of a function. The losses of crates/grad have a folder of their own.
 
-A case is a dictionary of parameters and one of tensors, named as in the op's schema, with the function in PyTorch. Gradients are
-computed in f64 from inputs that f32 can hold.
+A case is a dictionary of parameters and one of tensors, named as in the op's schema, with the function in PyTorch. The operands of a
+list are `x0`, `x1` ..., several results are `y0`, `y1` ... with the gradients `dy0`, `dy1` .... Gradients are computed in f64 from
+inputs that f32 can hold.
 """
 
 import argparse
@@ -167,22 +168,140 @@ def moves():
     yield "pixel_unshuffle", {"factor": 2}, {"x": torch.randn(1, 17, 4, 2)}, lambda x: F.pixel_unshuffle(x, 2)
 
 
+def transposed():
+    """Transposed convolutions, also of groups and with a rest of output."""
+    for op, call, size, kernel in [
+        ("conv_transpose1d", F.conv_transpose1d, (5,), (3,)),
+        ("conv_transpose3d", F.conv_transpose3d, (2, 3, 2), (2, 1, 2)),
+    ]:
+        axes = len(size)
+        for groups, stride, padding, output_padding, dilation in [(1, 2, 1, 1, 1), (2, 1, 0, 0, 2), (1, 3, 0, 0, 1)]:
+            x, b = torch.randn(1, 6 * groups, *size), torch.randn(5 * groups)
+            w = torch.randn(6 * groups, 5, *kernel)
+            lists = {"stride": stride, "padding": padding, "output_padding": output_padding, "dilation": dilation}
+            params = {name: [value] * axes for name, value in lists.items()}
+            yield op, {**params, "groups": groups}, {"x": x, "w": w, "b": b}, (
+                lambda x, w, b, f=call, p=(stride, padding, output_padding, groups, dilation): f(x, w, b, *p)
+            )
+
+
+def pools():
+    for axes, (size, to) in enumerate([((7,), (3,)), ((5, 4), (2, 3)), ((3, 4, 5), (2, 2, 3))], 1):
+        for kind in ("max", "avg"):
+            call = getattr(F, f"adaptive_{kind}_pool{axes}d")
+            x = torch.randn(1, 17, *size)
+            yield f"adaptive_{kind}_pool{axes}d", {"output": list(to)}, {"x": x}, lambda x, f=call, t=to: f(x, t)
+    x = torch.randn(2, 17, 3, 4)
+    yield "global_max_pool", {}, {"x": x}, lambda x: x.amax((2, 3), True)
+    yield "global_avg_pool", {}, {"x": x}, lambda x: x.mean((2, 3), True)
+
+
+def lists():
+    """Several operands, or several results."""
+    for axis, sizes in [(1, [17, 3, 16]), (2, [1, 4, 2]), (0, [1, 2, 1])]:
+        shapes = [[size if i == axis else rest for i, rest in enumerate((2, 3, 3, 2))] for size in sizes]
+        inputs = {f"x{i}": torch.randn(shape) for i, shape in enumerate(shapes)}
+        yield "cat", {"dim": axis}, inputs, lambda *x, a=axis: torch.cat(x, a)
+    # Blocked tensors can be stacked behind their channels.
+    for axis, shape in [(0, (17, 3)), (1, (17, 3)), (2, (2, 17, 3)), (3, (2, 17, 3)), (2, (1, 17, 2, 3))]:
+        inputs = {f"x{i}": torch.randn(shape) for i in range(3)}
+        yield "stack", {"dim": axis}, inputs, lambda *x, a=axis: torch.stack(x, a)
+    x = torch.randn(1, 19, 4, 3)
+    for axis, sizes in [(1, [16, 3]), (1, [5, 14]), (2, [1, 3]), (3, [1, 1, 1])]:
+        yield "split", {"sizes": sizes, "axis": axis}, {"x": x}, lambda x, s=sizes, a=axis: x.split(s, a)
+    for axis, count in [(1, 3), (2, 2)]:
+        yield "chunk", {"chunks": count, "dim": axis}, {"x": x}, lambda x, n=count, a=axis: x.chunk(n, a)
+
+
+def places():
+    """Ops that choose elements, by an order, indices or a condition."""
+    # No two elements are the same.
+    x = torch.randperm(2 * 17 * 3 * 4).view(2, 17, 3, 4) / 50.0 - 4.0
+    for axis, descending in [(1, False), (3, True)]:
+        params = {"axis": axis, "descending": descending}
+        yield "sort", params, {"x": x}, lambda x, a=axis, d=descending: x.sort(a, d)
+    for axis, k, largest in [(1, 5, True), (2, 2, False)]:
+        params = {"axis": axis, "k": k, "largest": largest}
+        yield "topk", params, {"x": x}, lambda x, a=axis, k=k, l=largest: x.topk(k, a, l)
+    index = torch.randint(0, 17, (2, 9, 3, 4)).float()
+    yield "gather", {"axis": 1}, {"x": x, "index": index}, lambda x, i: x.gather(1, i.long())
+    index = torch.tensor([3.0, 0.0, 3.0, 16.0, 3.0])
+    yield "index_select", {"axis": 1}, {"x": x, "index": index}, lambda x, i: x.index_select(1, i.long())
+    for a, b in [((2, 17, 3, 2), (2, 17, 3, 2)), ((2, 1, 3, 1), (1, 17, 1, 2))]:
+        inputs = {"condition": torch.randint(0, 2, (2, 17, 3, 2)).float(), "a": torch.randn(a), "b": torch.randn(b)}
+        yield "where", {}, inputs, lambda c, a, b: torch.where(c.bool(), a, b)
+    inputs = {"a": torch.randn(2, 17, 3, 2), "b": torch.randn(1, 17, 1, 1)}
+    yield "axpby", {"alpha": 0.7, "beta": -1.3}, inputs, lambda a, b: 0.7 * a - 1.3 * b
+
+
+def views():
+    x = torch.randn(2, 6, 3, 4)
+    for op, params, call in [
+        ("permute", {"axes": [2, 0, 3, 1]}, lambda x: x.permute(2, 0, 3, 1)),
+        ("transpose", {"a": 1, "b": 3}, lambda x: x.transpose(1, 3)),
+        ("narrow", {"axis": 1, "start": 2, "length": 3}, lambda x: x.narrow(1, 2, 3)),
+        ("slice", {"axis": 3, "start": 1, "step": 2}, lambda x: x[..., 1::2]),
+        ("select", {"axis": 1, "index": -1}, lambda x: x.select(1, -1)),
+        ("expand", {"dims": [3, 2, 6, 3, 4]}, lambda x: x.expand(3, 2, 6, 3, 4)),
+        ("unsqueeze", {"axis": 2}, lambda x: x.unsqueeze(2)),
+        ("flatten", {"start": 1, "end": 2}, lambda x: x.flatten(1, 2)),
+        ("reshape", {"dims": [4, -1, 9]}, lambda x: x.reshape(4, -1, 9)),
+        ("triu", {"diagonal": -1}, lambda x: x.triu(-1)),
+        ("to_dtype", {"dtype": "f32"}, lambda x: x.float()),
+    ]:
+        yield op, params, {"x": x}, call
+    # Row-major alone has a view of these sizes.
+    yield "view", {"dims": [2, 3, 2, 3]}, {"x": torch.randn(6, 6)}, lambda x: x.view(2, 3, 2, 3)
+    yield "squeeze", {"axis": 1}, {"x": torch.randn(2, 1, 3, 4)}, lambda x: x.squeeze(1)
+    for groups in (2, 17):
+        x = torch.randn(1, 34, 2, 3)
+        yield "channel_shuffle", {"groups": groups}, {"x": x}, lambda x, g=groups: (
+            x.unflatten(1, (g, -1)).transpose(1, 2).flatten(1, 2)
+        )
+
+
+def losses():
+    """Ops of crates/grad."""
+    for shape in [(5, 7), (2, 17, 3, 2), (1, 1, 3)]:
+        target = torch.randint(0, shape[1], shape[:1] + shape[2:]).float()
+        inputs = {"x": torch.randn(shape) * 3, "target": target}
+        yield "cross_entropy", {}, inputs, lambda x, t: F.cross_entropy(x, t.long())
+    for shape in [(5,), (2, 17, 3, 2)]:
+        yield "mse_loss", {}, {"x": torch.randn(shape), "target": torch.randn(shape)}, F.mse_loss
+
+
 FAMILIES = [unary, binary, reductions, norms, resampling, moves, unusual]
+FAMILIES += [transposed, pools, lists, places, views]
+
+# Tensors that nothing is differentiated by. The target of a mean-squared loss is.
+INTEGERS = {"condition", "index"}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seed", type=int, default=7)
-    torch.manual_seed(parser.parse_args().seed)
+def names_of(letter, results):
+    """The names of the results, or of their gradients: numbered where there are several."""
+    return [letter] if len(results) == 1 else [f"{letter}{i}" for i in range(len(results))]
+
+
+def write(folder, families):
     lines, tensors = [], []
-    cases = ((family, *case) for family in FAMILIES for case in family())
+    cases = ((family, *case) for family in families for case in family())
     for number, (family, op, params, inputs, call) in enumerate(cases):
-        wide = [t.double().requires_grad_() for t in inputs.values()]
-        y = call(*wide)
-        dy = torch.randn(y.shape)
-        made = torch.autograd.grad(y, wide, dy.double(), allow_unused=True)
-        values = dict(inputs, y=y.detach().float(), dy=dy)
-        for name, gradient in zip(inputs, made):
+        integers = INTEGERS | ({"target"} if op == "cross_entropy" else set())
+        wide = {name: t.double().requires_grad_(name not in integers) for name, t in inputs.items()}
+        results = call(*wide.values())
+        values = dict(inputs)
+        if op in ("sort", "topk"):
+            results, indices = results
+            values["y_indices"] = indices.float()
+        results = [results] if torch.is_tensor(results) else list(results)
+        diffs = [torch.randn(y.shape) for y in results]
+        by = [name for name in inputs if name not in integers]
+        made = torch.autograd.grad(
+            results, [wide[name] for name in by], [d.to(y.dtype) for d, y in zip(diffs, results)], allow_unused=True
+        )
+        values.update(zip(names_of("y", results), (y.detach().float() for y in results)))
+        values.update(zip(names_of("dy", results), diffs))
+        for name, gradient in zip(by, made):
             values[f"d{name}"] = torch.zeros_like(inputs[name]) if gradient is None else gradient.float()
         case = f"{op}.{number}"
         shapes = {name: list(value.shape) for name, value in values.items()}
@@ -192,10 +311,18 @@ def main():
             numbers = value.flatten().tolist()
             assert family is unusual or all(math.isfinite(v) for v in numbers), (case, name)
             tensors.append((f"{case}.{name}", "F32", shapes[name], struct.pack(f"<{len(numbers)}f", *numbers)))
-    FOLDER.mkdir(exist_ok=True)
-    (FOLDER / "index.jsonl").write_text("\n".join(lines) + "\n")
-    write_tensors(FOLDER / "ops.safetensors", tensors, None)
-    print(f"{len(lines)} cases")
+    folder.mkdir(exist_ok=True)
+    (folder / "index.jsonl").write_text("\n".join(lines) + "\n")
+    write_tensors(folder / "ops.safetensors", tensors, None)
+    print(f"{len(lines)} cases in {folder.name}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=7)
+    torch.manual_seed(parser.parse_args().seed)
+    write(FOLDER, FAMILIES)
+    write(FOLDER / "losses", [losses])
 
 
 if __name__ == "__main__":

@@ -132,10 +132,11 @@ fn prelu(c: &Case<'_>) -> Option<Call> {
 /// Cat, chunk, pad.
 fn shapes(c: &Case<'_>) -> Option<Call> {
     Some(match c.op.as_str() {
-        "cat" => {
+        "cat" | "stack" => {
             let names = c.shapes.keys().filter(|n| n.starts_with('x'));
             let tensors = names.map(|n| c.tensor(n)).collect();
-            ("cat", vec![("tensors", Value::Tensors(tensors)), ("axis", c.int("dim"))])
+            let name = registry::op(&c.op)?.schema().name;
+            (name, vec![("tensors", Value::Tensors(tensors)), ("axis", c.int("dim"))])
         }
         "chunk" => ("chunk", vec![("x", c.data("x")), ("chunks", c.int("chunks")), ("axis", c.int("dim"))]),
         "pad" => (
@@ -155,7 +156,7 @@ fn shapes(c: &Case<'_>) -> Option<Call> {
 fn products(c: &Case<'_>) -> Option<Call> {
     Some(match c.op.as_str() {
         "linear" => ("linear", vec![("x", c.data("x")), ("weights", c.data("w")), ("bias", c.param("b"))]),
-        "conv_transpose2d" => {
+        "conv_transpose1d" | "conv_transpose2d" | "conv_transpose3d" => {
             let mut args = vec![
                 ("x", c.data("x")),
                 ("weights", c.weights()),
@@ -168,7 +169,7 @@ fn products(c: &Case<'_>) -> Option<Call> {
             if c.has("b") {
                 args.push(("bias", c.param("b")));
             }
-            ("conv_transpose2d", args)
+            (registry::op(&c.op)?.schema().name, args)
         }
         _ => return None,
     })

@@ -9,6 +9,8 @@ use serde_json::Value as Json;
 use super::{Backend, ConvWeights};
 use crate::error::{Complaint, Error, Result};
 use crate::op::Value;
+use crate::op::schema::DTypes;
+use crate::registry;
 use crate::tensor::any::Tensor;
 use crate::tensor::strided::StridedTensor;
 
@@ -45,11 +47,16 @@ impl Case<'_> {
         ))
     }
 
-    /// A tensor of the case, contiguous.
+    /// A tensor of the case, contiguous. The file has f32 alone: an operand of another dtype by its meaning, such as indices, is cast.
     pub fn plain(&self, name: &str) -> Result<StridedTensor> {
         let view = self.file.tensor(&format!("{}.{name}", self.name)).map_err(|_| self.absent(name))?;
         let data: Vec<f32> = view.data().as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
-        StridedTensor::from_slice(&data, view.shape())
+        let t = StridedTensor::from_slice(&data, view.shape())?;
+        let args = registry::op(&self.op).map_or(&[][..], |op| op.schema().args);
+        match args.iter().find(|arg| arg.name == name).map(|arg| arg.dtypes) {
+            Some(DTypes::Fixed(dtypes, _)) => t.to_dtype(dtypes[0]),
+            _ => Ok(t),
+        }
     }
 
     /// A data operand.

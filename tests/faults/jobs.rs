@@ -40,9 +40,9 @@ fn file() -> std::path::PathBuf {
     std::env::temp_dir().join(format!("blocktensor-faults-{}.packed", std::process::id()))
 }
 
-/// The gradients of a convolution by its source and its weights.
-fn gradients(x: Tensor, weights: Tensor) -> Result<Vec<f32>> {
-    let op = BoundOp::new("conv2d", &["x", "weights"], &[("padding", vec![1i64].into())])?;
+/// The gradients of a convolution, or of a transposed one, by its source and its weights.
+fn gradients(op: &str, x: Tensor, weights: Tensor) -> Result<Vec<f32>> {
+    let op = BoundOp::new(op, &["x", "weights"], &[("padding", vec![1i64].into())])?;
     let y = op.run(&[x.tensor_ref(), weights.tensor_ref()])?;
     let diff = y[0].clone();
     let made = op.backward_by(&[x, weights], &y, &[Some(diff)], &["x", "weights"])?;
@@ -119,9 +119,23 @@ pub const JOBS: &[Job] = &[
         all.extend(layer.unpack_weights()?.to_vec::<f32>()?);
         Ok(all)
     }),
-    ("conv2d, gradients, nchw", || gradients(plain(&[2, 20, 6, 5])?.into(), plain(&[17, 20, 3, 3])?.into())),
+    ("conv2d, gradients, nchw", || {
+        gradients("conv2d", plain(&[2, 20, 6, 5])?.into(), plain(&[17, 20, 3, 3])?.into())
+    }),
+    ("conv2d, gradients, nhwc", || {
+        gradients("conv2d", nhwc(&[2, 20, 6, 5])?.into(), nhwc(&[17, 20, 3, 3])?.into())
+    }),
     ("conv2d, gradients, blocked", || {
-        gradients(blocked(&[2, 33, 6, 5])?.into(), weights(&[17, 33, 3, 3])?.into())
+        gradients("conv2d", blocked(&[2, 33, 6, 5])?.into(), weights(&[17, 33, 3, 3])?.into())
+    }),
+    ("conv_transpose2d, gradients, nchw", || {
+        gradients("conv_transpose2d", plain(&[2, 20, 4, 5])?.into(), plain(&[20, 17, 3, 3])?.into())
+    }),
+    ("conv_transpose2d, gradients, nhwc", || {
+        gradients("conv_transpose2d", nhwc(&[2, 20, 4, 5])?.into(), nhwc(&[20, 17, 3, 3])?.into())
+    }),
+    ("conv_transpose2d, gradients, blocked", || {
+        gradients("conv_transpose2d", blocked(&[2, 33, 4, 5])?.into(), weights(&[17, 33, 3, 3])?.into())
     }),
     ("matmul", || ops::matmul(&plain(&[7, 40])?, &plain(&[40, 9])?)?.to_vec()),
     ("packed file, written and read", || {

@@ -182,6 +182,24 @@ fn large_problems() -> [(usize, Problem); 3] {
     ]
 }
 
+/// A problem of 1 to 3 dimensions at sizes that are drawn: tails of channels, groups, strides, dilation, uneven padding, no images.
+fn drawn(rng: &mut Rng) -> (usize, Problem) {
+    let spatial = 1 + rng.below(3);
+    let groups = rng.pick(&[1, 1, 1, 2, 3, 17]);
+    let per_group = if groups == 1 { &[1, 3, 16, 17, 33][..] } else { &[1, 2, 5] };
+    let [c, o] = [0; 2].map(|_| groups * rng.pick(per_group));
+    let mut p = Problem { groups, ..Problem::new([rng.below(3), c, o], [1; 3], [1; 3]) };
+    for axis in 3 - spatial..3 {
+        (p.kernel[axis], p.stride[axis], p.dilation[axis]) =
+            (1 + rng.below(4), 1 + rng.below(3), 1 + rng.below(2));
+        let reach = p.dilation[axis] * (p.kernel[axis] - 1) + 1;
+        (p.pad_begin[axis], p.pad_end[axis]) = (rng.below(reach), rng.below(reach));
+        // At least one window, and no two axes alike.
+        p.input[axis] = reach + 2 * axis + rng.below(2);
+    }
+    (spatial, p)
+}
+
 /// What lies beyond an image is nothing, and no zero that an infinity would make a NaN of.
 #[test]
 fn an_infinity_at_the_edge_reaches_the_taps_that_it_meets() {
@@ -356,28 +374,38 @@ fn of_transposed_convolutions() {
 }
 
 /// `<A x, u> = <x, A^T u>`, with every element, in the source and in the weights.
-#[test]
-fn the_adjoint_identity() {
-    let mut rng = Rng(454);
+fn check_adjoint((spatial, p): (usize, Problem), what: &str, rng: &mut Rng) {
     let dot = |a: &Tensor, b: &Tensor| -> f64 {
         plain(a).iter().zip(plain(b)).map(|(a, b)| f64::from(*a) * f64::from(b)).sum()
     };
-    for (spatial, p) in problems().into_iter().chain(large_problems()) {
-        for (kind, transposed) in KINDS.into_iter().flat_map(|kind| [(kind, false), (kind, true)]) {
-            let (op, inputs) = call_of(&p, spatial, kind, (false, transposed), &mut rng);
-            let y = op.run(&refs(&inputs)).unwrap().remove(0);
-            for diff in super::diffs_for(&y, &mut rng) {
-                let made = op
-                    .backward(&refs(&inputs), &[y.tensor_ref()], &[Some(diff.tensor_ref())], &[true, true])
-                    .unwrap();
-                let want = dot(&y, &diff);
-                let size = plain(&y).iter().fold(1f64, |m, v| m + f64::from(v.abs()));
-                for (operand, made) in inputs.iter().zip(&made) {
-                    let got = dot(operand, made.as_ref().unwrap());
-                    assert!((got - want).abs() <= 1e-6 * size, "{p:?} {kind:?}: {got} for {want}");
-                }
+    for (kind, transposed) in KINDS.into_iter().flat_map(|kind| [(kind, false), (kind, true)]) {
+        let (op, inputs) = call_of(&p, spatial, kind, (false, transposed), rng);
+        let y = op.run(&refs(&inputs)).unwrap_or_else(|e| panic!("{what}{p:?} {kind:?}: {e}")).remove(0);
+        for diff in super::diffs_for(&y, rng) {
+            let made = op
+                .backward(&refs(&inputs), &[y.tensor_ref()], &[Some(diff.tensor_ref())], &[true, true])
+                .unwrap();
+            let want = dot(&y, &diff);
+            let size = plain(&y).iter().fold(1f64, |m, v| m + f64::from(v.abs()));
+            for (operand, made) in inputs.iter().zip(&made) {
+                let got = dot(operand, made.as_ref().unwrap());
+                assert!((got - want).abs() <= 1e-6 * size, "{what}{p:?} {kind:?}: {got} for {want}");
             }
         }
+    }
+}
+
+#[test]
+fn the_adjoint_identity() {
+    let mut rng = Rng(454);
+    problems().into_iter().chain(large_problems()).for_each(|p| check_adjoint(p, "", &mut rng));
+}
+
+#[test]
+fn the_adjoint_identity_at_sizes_that_are_drawn() {
+    for seed in 0..40 {
+        let mut rng = Rng(462 + seed);
+        check_adjoint(drawn(&mut rng), &format!("seed {}: ", 462 + seed), &mut rng);
     }
 }
 

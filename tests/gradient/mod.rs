@@ -1,5 +1,6 @@
 //! Gradients against finite differences in f64 of small definitions, the adjoint identity, and the rules that hold for all ops.
 
+mod adjoint;
 mod conv;
 mod elementwise;
 mod pool_linear;

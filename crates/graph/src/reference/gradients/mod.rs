@@ -5,7 +5,9 @@ mod definitions;
 
 use super::{Values, evaluate};
 use blocktensor::dispatch::{self, DispatchKey};
-use blocktensor::{BoundOp, Layout, MemoryFormat, Operand, Operator, StridedTensor, Tensor, TensorRef};
+use blocktensor::{
+    BoundOp, Error, Layout, MemoryFormat, Operand, Operator, StridedTensor, Tensor, TensorRef,
+};
 use std::sync::Arc;
 
 use cases::{Case, Input, cases};
@@ -102,8 +104,8 @@ fn check(case: &Case, kind: Kind, rng: &mut Rng) -> Result<(), String> {
     let is_empty = case.inputs[0].1.contains(&0);
     let results = match op.run(&refs(&inputs)) {
         Ok(results) => results,
-        // Some ops take no empty batch.
-        Err(_) if is_empty => return Ok(()),
+        // No elements have no extreme.
+        Err(Error::InvalidArgument(_)) if is_empty && matches!(case.op, "amax" | "amin") => return Ok(()),
         Err(e) => return Err(e.to_string()),
     };
     // Running statistics and indices are not differentiated.
