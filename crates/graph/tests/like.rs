@@ -39,6 +39,8 @@ fn a_plan_like_another_one_chooses_as_that_at_other_sizes() {
         let like = graph.plan(&sized(Layouts::Measured, 2).like(&first)).unwrap();
         assert_eq!(steps_of(&like), steps_of(&first), "{layouts:?}");
         assert!(like.measurements().unwrap().estimated);
+        let text = like.measurements().unwrap().to_string();
+        assert!(text.starts_with("chosen as in the plan for x [1, 3, 10, 10]: 3 of 3 nodes\n"), "{text}");
         assert!(relative_error(&like.run(&[&x]).unwrap()[0], want) < 1e-5);
         kinds.insert(steps_of(&like));
     }
@@ -56,4 +58,15 @@ fn nodes_that_another_plan_does_not_have_are_estimated() {
         |n| PlanOptions::new(Layouts::Measured).size("n", n).size("h", 12).profiles(Profiles::Estimated);
     let like = graph.plan(&sized(1).like(&other.plan(&sized(1)).unwrap())).unwrap();
     assert_eq!(steps_of(&like), steps_of(&graph.plan(&sized(1)).unwrap()));
+    assert_eq!(like.measurements().unwrap().like, None);
+}
+
+#[test]
+fn choices_that_make_too_many_reorders_are_not_taken() {
+    let graph = convolutions();
+    let sized = |layouts, n| PlanOptions::new(layouts).size("n", n).size("h", 12);
+    let blocked = graph.plan(&sized(Layouts::Blocked, 1)).unwrap();
+    assert!(!blocked.reorders().is_empty());
+    let plan = graph.plan(&sized(Layouts::Measured, 2).like(&blocked).at_most_reorders(0)).unwrap();
+    assert!(plan.reorders().is_empty() && plan.measurements().unwrap().like.is_none());
 }

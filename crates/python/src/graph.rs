@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use blocktensor::{DType, MemoryFormat, Tensor, dispatch, memory};
 use blocktensor_cli::Progress;
 use blocktensor_graph::{
-    Constant, Dim, ElementType, Graph, Integer, Layouts, Outcome as NodeOutcome, PlanOptions, Precision,
-    Profiles, Sizes, ValueId,
+    Constant, Dim, ElementType, Graph, Integer, Layouts, Outcome as NodeOutcome, Plan, PlanOptions,
+    Precision, Profiles, Sizes, ValueId,
 };
 use pyo3::prelude::*;
 
@@ -68,6 +68,25 @@ fn options_of(
     check_threads(op, threads)?;
     let options = PlanOptions::new(layouts_of(op, layouts)?).profiles(profiles_of(op, profiles)?);
     Ok((options.precision(precision_of(op, precision)?), threads))
+}
+
+/// The plan whose choices another one takes.
+fn like_of(
+    op: &'static str,
+    like: Option<&Bound<'_, PyAny>>,
+    options: &PlanOptions,
+) -> Outcome<Option<Arc<Plan>>> {
+    let Some(like) = like else { return Ok(None) };
+    let Ok(plan) = like.cast::<PyPlan>() else {
+        let rule = "it is a plan of the same model at other sizes".to_string();
+        return Err(invalid(op, "like", shown(like), rule, "pass what `plan` returned"));
+    };
+    if options.layouts() != Layouts::Measured {
+        let rule = format!("{} layouts leave nothing to choose", options.layouts().name());
+        let remedy = "leave `like` out, or pass `layouts=\"measured\"`";
+        return Err(invalid(op, "like", "a plan".into(), rule, remedy));
+    }
+    Ok(Some(Arc::clone(&plan.get().plan)))
 }
 
 fn dims_of(op: &'static str, dims: &Bound<'_, PyAny>) -> Outcome<Vec<Dim>> {
@@ -269,14 +288,15 @@ impl PyModel {
     /// ones also choose how convolutions compute, unless `exact` keeps them to the direct algorithm; packed weights then grow to
     /// at most `weight_growth` times the plain ones. `reorders` is the most that a run may make: measured layouts keep to it where
     /// that is possible. `precision` is f32 or bf16: the type in which ops compute that have kernels for it. `strict` refuses quantised
-    /// nodes that no kernel computes on integers. Ctrl-C ends it.
+    /// nodes that no kernel computes on integers. `like` is a plan of the model at other sizes: each node runs as there if it can, and
+    /// nothing is measured. Ctrl-C ends it.
     #[pyo3(
         signature = (*, layouts = "measured".into(), sizes = None, threads = None, profiles = "kept".into(),
             keep_constants = false.into(), exact = false.into(), weight_growth = 1.25.into(), reorders = None,
-            precision = "f32".into(), strict = false.into()),
+            precision = "f32".into(), strict = false.into(), like = None),
         text_signature = "($self, *, layouts='measured', sizes=None, threads=None, profiles='kept', \
                           keep_constants=False, exact=False, weight_growth=1.25, reorders=None, precision='f32', \
-                          strict=False)"
+                          strict=False, like=None)"
     )]
     #[allow(clippy::too_many_arguments)]
     fn plan(
@@ -292,6 +312,7 @@ impl PyModel {
         reorders: Option<Number<usize>>,
         precision: Name,
         strict: Flag,
+        like: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<PyPlan> {
         let (op, graph) = ("plan", self.graph());
         let checked = || {
@@ -302,11 +323,12 @@ impl PyModel {
                 return Err(invalid(op, "weight_growth", growth.to_string(), rule, "pass one such as 1.25"));
             }
             let reorders = number::maybe(op, "reorders", reorders)?;
+            let like = like_of(op, like, &options.0)?;
             let flags =
                 [keep_constants.of(op, "keep_constants")?, exact.of(op, "exact")?, strict.of(op, "strict")?];
-            Ok((options, sizes_of(op, sizes)?, growth, reorders, flags))
+            Ok((options, sizes_of(op, sizes)?, growth, reorders, like, flags))
         };
-        let ((options, threads), sizes, weight_growth, reorders, [keep_constants, exact, strict]) =
+        let ((options, threads), sizes, weight_growth, reorders, like, [keep_constants, exact, strict]) =
             checked().map_err(|e| e.raise(py))?;
         released(py, op, || {
             let signals = Signals::new();
@@ -316,6 +338,10 @@ impl PyModel {
             let options = if strict { options.strict() } else { options };
             let options = match reorders {
                 Some(most) => options.at_most_reorders(most),
+                None => options,
+            };
+            let options = match &like {
+                Some(plan) => options.like(plan),
                 None => options,
             };
             let asked = signals.clone();

@@ -88,6 +88,7 @@ def test_other_functions(tmp_path, monkeypatch):
         lambda x: model.plan(sizes={"x": x}, layouts="nchw"),
         lambda x: model.plan(threads=x, layouts="nchw"),
         lambda x: model.plan(weight_growth=x, layouts="nchw"),
+        lambda x: model.plan(like=x),
         lambda x: model.missing(x),
         lambda x: bt.load_plan("nothing", threads=x),
         lambda x: bt.ops.relu(t, threads=x),

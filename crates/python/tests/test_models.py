@@ -198,6 +198,30 @@ def test_measured_layouts_are_the_default_and_keep_to_a_number_of_reorders():
         model.plan(sizes={"batch": 1}, reorders=-1)
 
 
+@pytest.mark.parametrize("layouts", ["nchw", "nhwc", "blocked"])
+def test_a_plan_takes_the_choices_of_one_at_other_sizes(layouts):
+    model = graph()
+    first = model.plan(sizes={"batch": 1}, layouts=layouts)
+    plan = model.plan(sizes={"batch": 3}, like=first)
+    layouts_of = [[step["layouts"] for step in each.steps] for each in (first, plan)]
+    assert layouts_of[0] == layouts_of[1] and plan.layouts == "measured"
+    assert "chosen as in the plan for x [1, 3, 8, 8]: 1 of 1 node\n" in plan.explain() and "nothing was measured" in plan.explain()
+    x = np.random.default_rng(0).standard_normal((3, 3, 8, 8), np.float32)
+    wanted = model.plan(sizes={"batch": 3}, layouts="nchw").run(x)[0].numpy()
+    np.testing.assert_allclose(plan.run(x)[0].numpy(), wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_what_no_choices_can_be_taken_of_is_refused():
+    model = graph()
+    first = model.plan(sizes={"batch": 1}, layouts="nchw")
+    with pytest.raises(bt.InvalidArgument, match=r"`like`: got 'one', but it is a plan of the same model at other sizes; pass what `plan`"):
+        model.plan(sizes={"batch": 2}, like="one")
+    with pytest.raises(bt.InvalidArgument, match="`like`: got a plan, but nhwc layouts leave nothing to choose; leave `like` out, or") as e:
+        model.plan(sizes={"batch": 2}, like=first, layouts="nhwc")
+    assert e.value.op == "plan" and "measured" in e.value.remedy
+    assert model.plan(sizes={"batch": 2}, like=first, layouts="measured").layouts == "measured"
+
+
 def test_a_size_may_be_0():
     plan = graph().plan(sizes={"batch": 0})
     assert plan.run(np.zeros((0, 3, 8, 8), np.float32))[0].shape == (0, 16, 8, 8)

@@ -246,6 +246,59 @@ def test_sizes_that_turn_out_to_differ():
     close(fast(x), model(x))
 
 
+def _whose(model):
+    """For each plan of a model, by its rows, those of the plan whose choices it has."""
+    found = {}
+    for graph in btt.compiled_graphs(model):
+        for plan in graph.plans:
+            (region,) = plan.regions
+            like = re.search(r"chosen as in the plan for \S+ \[(\d+), .*\]: (\d+) of (\d+) nodes\n.*; nothing was measured", repr(plan))
+            assert like is None or like[2] == like[3], repr(plan)
+            found[region.plan.inputs[0][2][0]] = like and int(like[1])
+    return found
+
+
+@pytest.mark.parametrize("measures", [False, True])
+def test_new_sizes_take_the_choices_of_the_nearest_plan_unless_an_option_measures(measures):
+    model = Net().eval()
+    fast = compiled(model, layouts="measured", **({"measure_new_shapes": True} if measures else {}))
+    x = torch.randn(8, 3, 33, 29)
+    for rows in (1, 2, 8, 3, 4, 6):
+        for _ in range(2):
+            close(fast(x[:rows]), model(x[:rows]))
+    # PyTorch makes two graphs: one for 1 row, one for any number.
+    assert len(btt.compiled_graphs(model)) == 2
+    nearest = {1: None, 2: 1, 8: 2, 3: 2, 4: 3, 6: 8}
+    assert _whose(model) == (dict.fromkeys(nearest) if measures else nearest)
+
+
+def test_edited_weights_take_the_choices_of_those_before():
+    model = Net().eval()
+    fast = compiled(model, layouts="measured")
+    for edit in (lambda _: None, _in_place, _replaced):
+        edit(model)
+        close(fast(X), model(X))
+    assert [each and each == len(X) for each in map(_whose(model).get, [len(X)])] == [True]
+    # Nor do they keep the plan before alive.
+    assert all(len(graph.plans) == 1 for graph in btt.compiled_graphs(model))
+
+
+def test_other_weights_and_other_options_measure():
+    class Sized(Net):
+        def __init__(self, classes):
+            super().__init__()
+            self.head = nn.Linear(16, classes)
+
+    kept = []
+    for classes, options in ((5, {}), (6, {}), (5, {"exact": True}), (5, {"threads": 1})):
+        torch._dynamo.reset()
+        model = Sized(classes).eval()
+        fast = compiled(model, layouts="measured", **options)
+        close(fast(X), model(X))
+        kept += btt.compiled_graphs(model)
+        assert _whose(model) == {len(X): None}, options
+
+
 def test_numbers_of_python_are_part_of_a_plan():
     fast = compiled(lambda x, size: F.interpolate(x, size=(size, size)) * size, dynamic=True)
     for size in (3, 5, 3):

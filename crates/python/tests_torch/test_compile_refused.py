@@ -7,6 +7,7 @@ import blocktensor as bt
 import blocktensor.torch as btt
 import pytest
 import torch
+from blocktensor.torch._plan import _chosen
 from compiling import Net, X, close, compiled, fresh
 from torch import nn
 from torch.nn import functional as F
@@ -89,6 +90,7 @@ def test_inputs_of_other_dtypes_and_orders():
     [
         ({"partal": True}, "got `partal`, but the options of the backend `blocktensor` are `reorders`, `partial`, `layouts`, "),
         ({"partial": 3}, "argument `partial`: got 3, but it is True or False"),
+        ({"measure_new_shapes": 1}, "argument `measure_new_shapes`: got 1, but it is True or False"),
         ({"threads": -1}, "argument `threads`: got -1"),
         ({"exact": 1}, "argument `exact`: got 1"),
         ({"reorders": "few"}, "argument `reorders`: got 'few'"),
@@ -98,6 +100,20 @@ def test_inputs_of_other_dtypes_and_orders():
 def test_options_are_checked(options, words):
     with pytest.raises(bt.InvalidArgument, match=re.escape(words)):
         torch.compile(Net().eval(), backend="blocktensor", options=options)(X)
+
+
+def test_parts_of_a_model_take_the_choices_of_their_likes():
+    model = Odd().eval()
+    fast = compiled(model, layouts="measured", partial=True, dynamic=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for rows in (2, 3):
+            x = torch.randn(rows, 3, 33, 29)
+            close(fast(x), model(x))
+    (graph,) = btt.compiled_graphs(model)
+    assert [repr(plan).count("chosen as in the plan for") for plan in graph.plans] == [2, 0]
+    # Another number of parts has none.
+    assert _chosen({"threads": 1}, graph.plans[0], 3) == [{"threads": 1, "profiles": "estimated"}] * 3
 
 
 def test_modes_are_refused():

@@ -109,8 +109,9 @@ impl PlanOptions {
     }
 
     /// Chooses as a plan of the same graph at other sizes did, without measuring: each node runs as it does there if it can.
-    /// For the others times are computed, as with [`Profiles::Estimated`]. It is for [`Layouts::Measured`], and takes far less time
-    /// than measuring does.
+    /// For the others times are computed, as with [`Profiles::Estimated`], and for all where its choices do not go together at these
+    /// sizes. It is for [`Layouts::Measured`], and takes far less time than measuring does. The plan's
+    /// [measurements](Plan::measurements) say whose choices it has.
     ///
     /// ```
     /// # use blocktensor_graph::{Graph, Layouts, PlanOptions};
@@ -120,7 +121,7 @@ impl PlanOptions {
     /// # graph.output("y", y)?;
     /// let one = graph.plan(&PlanOptions::default().size("n", 1))?;
     /// let eight = graph.plan(&PlanOptions::default().size("n", 8).like(&one))?;
-    /// assert!(eight.measurements().is_some_and(|m| m.estimated));
+    /// assert!(eight.measurements().is_some_and(|m| m.estimated && m.like.is_some()));
     /// # Ok::<(), blocktensor_graph::Error>(())
     /// ```
     pub fn like(mut self, plan: &Plan) -> PlanOptions {

@@ -310,6 +310,7 @@ class Model:
         reorders: int | None = None,
         precision: str = "f32",
         strict: bool = False,
+        like: Plan | None = None,
     ) -> Plan: ...
 
 class Plan:

@@ -13,6 +13,9 @@ fn micro(seconds: f64) -> String {
 
 impl fmt::Display for Measurements {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(like) = &self.like {
+            writeln!(f, "chosen as in {like}")?;
+        }
         if self.estimated {
             writeln!(f, "times are computed from bytes and multiply-adds; nothing was measured")?;
         }

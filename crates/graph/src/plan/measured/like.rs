@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use blocktensor::TensorDesc;
+use blocktensor::{TensorDesc, counted};
 
 use super::super::algorithms::Computes;
 use super::super::choice::Choice;
@@ -13,7 +13,14 @@ use crate::network::{Network, Node};
 
 /// How each node of a plan runs, as far as other sizes can have it too.
 #[derive(Clone, Debug)]
-pub(in crate::plan) struct Pattern(Arc<HashMap<String, Trait>>);
+pub(in crate::plan) struct Pattern(Arc<Pieces>);
+
+#[derive(Debug)]
+struct Pieces {
+    /// The inputs that the plan is for, for people.
+    inputs: String,
+    nodes: HashMap<String, Trait>,
+}
 
 /// What a choice is, whatever its sizes are.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,21 +54,35 @@ impl Trait {
 impl Pattern {
     pub(in crate::plan) fn of(recipe: &Recipe) -> Pattern {
         let network = &recipe.network;
+        let inputs = network.inputs.iter().map(|id| &network.tensors[id.0]);
+        let inputs: Vec<String> = inputs.map(|t| format!("{} {:?}", t.name, t.dims)).collect();
         let nodes = network.nodes.iter().zip(&recipe.choices);
-        Pattern(Arc::new(nodes.map(|(n, c)| (n.name.clone(), Trait::of(network, n, c))).collect()))
+        let nodes = nodes.map(|(n, c)| (n.name.clone(), Trait::of(network, n, c))).collect();
+        Pattern(Arc::new(Pieces { inputs: inputs.join(", "), nodes }))
     }
 
     /// The candidates without those that the plan does not take. A node that the plan does not have, or that cannot run as it does
-    /// there, keeps all of its own.
-    pub(super) fn narrowed(&self, network: &Network, candidates: Vec<Vec<Choice>>) -> Vec<Vec<Choice>> {
+    /// there, keeps all of its own. Then whose choices they are, for people, if there are any.
+    pub(super) fn narrowed(
+        &self,
+        network: &Network,
+        candidates: Vec<Vec<Choice>>,
+    ) -> (Vec<Vec<Choice>>, Option<String>) {
+        let mut count = 0;
         let narrow = |(node, mut list): (&Node, Vec<Choice>)| {
-            let known = self.0.get(&node.name);
+            let known = self.0.nodes.get(&node.name);
             let same = known.and_then(|t| list.iter().position(|c| Trait::of(network, node, c) == *t));
             match same {
-                Some(i) => vec![list.swap_remove(i)],
+                Some(i) => {
+                    count += 1;
+                    vec![list.swap_remove(i)]
+                }
                 None => list,
             }
         };
-        network.nodes.iter().zip(candidates).map(narrow).collect()
+        let narrowed = network.nodes.iter().zip(candidates).map(narrow).collect();
+        let nodes = counted(network.nodes.len(), "node");
+        let whose = || format!("the plan for {}: {count} of {nodes}", self.0.inputs);
+        (narrowed, (count > 0).then(whose))
     }
 }

@@ -62,6 +62,9 @@ pub struct Measurements {
     /// Whether all times are computed from bytes and multiply-adds ([`Profiles::Estimated`], [`PlanOptions::like`]), and no plan was
     /// timed.
     pub estimated: bool,
+    /// Whose choices these are, and how many nodes have them, if the plan was made [like](PlanOptions::like) another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub like: Option<String>,
     /// Why the file of earlier times was not used, or not written, with its path. A saved plan does not keep it.
     #[serde(skip)]
     pub cache_note: Option<String>,
@@ -76,7 +79,17 @@ impl Measurements {
         kept: Layouts,
     ) -> Measurements {
         let Solution { cost, lower_bound, proven, .. } = *solution;
-        Measurements { nodes, cost, lower_bound, proven, plans, kept, estimated, cache_note: None }
+        Measurements {
+            nodes,
+            cost,
+            lower_bound,
+            proven,
+            plans,
+            kept,
+            estimated,
+            like: None,
+            cache_note: None,
+        }
     }
 }
 
@@ -131,9 +144,14 @@ pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassRep
     let PlanOptions { profiles, limits, stop, like, .. } = options;
     let weights = PackedWeights::new(stop);
     let mut candidates = candidates::candidates(network, &targets(), *limits, stop)?;
+    let mut whose = None;
     if let Some(pattern) = like {
-        candidates = pattern.narrowed(network, candidates);
+        (candidates, whose) = pattern.narrowed(network, candidates);
     }
+    let unlike = || {
+        let options = PlanOptions { like: None, profiles: Profiles::Estimated, ..options.clone() };
+        plan(network, &options, passes.clone())
+    };
     let edges = choose::edges(network, &candidates)?;
     let estimated = like.is_some() || *profiles == Profiles::Estimated;
     let mut cache = Cache::of(if estimated { &Profiles::Estimated } else { profiles });
@@ -164,11 +182,7 @@ pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassRep
     };
     // Choices of other sizes may not go together here.
     if like.is_some() && solution.cost >= IMPOSSIBLE {
-        return plan(
-            network,
-            &PlanOptions { like: None, profiles: Profiles::Estimated, ..options.clone() },
-            passes,
-        );
+        return unlike();
     }
     let build = |layouts: Layouts| match layouts {
         Layouts::Nhwc => {
@@ -182,9 +196,14 @@ pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassRep
     let chosen: Vec<Option<usize>> = solution.values.iter().copied().map(Some).collect();
     if estimated {
         let plan = build(Layouts::Measured)?;
+        // Nor may they keep to the number of reorders here.
+        if like.is_some() && most.is_some_and(|most| plan.reorders.len() > most) {
+            return unlike();
+        }
         limit::check(&plan.reorders, most, "")?;
         let nodes = report(network, &candidates, &chosen, &plan, &profiles);
         let measurements = Measurements::of(nodes, &solution, estimated, vec![], Layouts::Measured);
+        let measurements = Measurements { like: whose, ..measurements };
         return Ok(Plan { measurements: Some(measurements), ..plan });
     }
     let name = name(network, &candidates, &solution.values);

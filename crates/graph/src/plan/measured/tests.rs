@@ -438,6 +438,7 @@ fn the_text_compares_with_no_time_of_0() {
             plans: Vec::new(),
             kept: Layouts::Measured,
             estimated: true,
+            like: None,
             cache_note: None,
         };
         measured.to_string().lines().nth(1).unwrap_or_default().to_string()

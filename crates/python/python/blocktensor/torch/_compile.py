@@ -3,6 +3,7 @@
 import dataclasses
 import inspect
 import itertools
+import math
 import threading
 import warnings
 import weakref
@@ -20,7 +21,7 @@ from ._edits import bits_of, in_parts, is_statistics, steps_of, total_steps
 from ._export import Program
 from ._inputs import is_left, told_input
 from ._module import BlockedModule, to_blocked
-from ._options import autocast_text, check_limits, check_module, checked_options
+from ._options import autocast_text, check_flag, check_limits, check_module, checked_options
 from ._plan import ModelPlan, checked, told_module
 from ._told import error
 from ._unwrap import training_call
@@ -31,10 +32,11 @@ MOST_PLANS = 16
 #: After this many calls that all planned anew, a warning says so.
 MOST_IN_A_ROW = 8
 
-#: The options that there are, those of `to_blocked`, with what they are where left out.
+#: The options that there are, those of `to_blocked` and one more, with what they are where left out.
 _OPTIONS: dict[str, Any] = {
     name: option.default for name, option in inspect.signature(to_blocked).parameters.items() if option.kind is option.KEYWORD_ONLY
 }
+_OPTIONS["measure_new_shapes"] = False
 
 _GRAPHS: "weakref.WeakValueDictionary[int, CompiledGraph]" = weakref.WeakValueDictionary()
 _COUNT = itertools.count()
@@ -71,9 +73,10 @@ def _checked(options: Mapping[str, Any] | None, others: Mapping[str, Any]) -> di
         text = f"argument `{name}`: got {others[name]!r}, but the backend `blocktensor` has no modes"
         raise error(InvalidArgument, text, f"leave it out, and pass `options=` with {known}", op="torch.compile")
     found = _OPTIONS | given
-    limits = {name: found.pop(name) for name in ("reorders", "partial")}
-    check_limits("torch.compile", **limits)
-    return checked_options("torch.compile", **found) | limits
+    own = {name: found.pop(name) for name in ("reorders", "partial", "measure_new_shapes")}
+    check_limits("torch.compile", own["reorders"], own["partial"])
+    check_flag("torch.compile", "measure_new_shapes", own["measure_new_shapes"])
+    return checked_options("torch.compile", **found) | own
 
 
 def compiled_graphs(model: torch.nn.Module | None = None) -> list["CompiledGraph"]:
@@ -81,7 +84,7 @@ def compiled_graphs(model: torch.nn.Module | None = None) -> list["CompiledGraph
 
     PyTorch's graph breaks show here: a model in several graphs is several plans.
     """
-    found = [_GRAPHS[i] for i in sorted(_GRAPHS.keys()) if i in _GRAPHS]
+    found = [graph for ref in _GRAPHS.valuerefs() if (graph := ref()) is not None]
     if model is None:
         return found
     check_module(model)
@@ -100,7 +103,7 @@ class _Packed:
 
     def __init__(self, key: Any, shapes: list[list[int]], weights: Sequence[torch.Tensor], own: Sequence[torch.Tensor]) -> None:
         self.key, self.shapes, self.own = key, shapes, own
-        self.ids = list(map(id, weights))
+        self.ids, self.weight_sizes = list(map(id, weights)), [x.shape for x in weights]
         # They are not kept alive. Others may have their addresses when one is gone, and the plan is not used any more.
         self.alive = alive = [True]
         self.weights = [weakref.ref(x, lambda _: alive.clear()) for x in weights]
@@ -149,6 +152,9 @@ class CompiledGraph:
         self.packed = 0
         self._graph, self._options = graph, dict(options)
         self._partial, self._reorders = self._options.pop("partial"), self._options.pop("reorders")
+        measured = self._options.pop("measure_new_shapes") or self._options["profiles"] == "estimated"
+        #: Whether a new plan takes the choices of one that is there.
+        self._is_like = self._options["layouts"] == "measured" and not measured
         self._names = _unique([source_of(node) for node in placeholders])
         self._weights = [i for i, node in enumerate(placeholders) if is_weight(node)]
         self._inputs = [i for i in range(len(placeholders)) if i not in self._weights]
@@ -218,7 +224,7 @@ class CompiledGraph:
             made = _Packed(key, [list(x.shape) for x in tensors.values()], weights, self._own)
             known = [x for x in self._plans if x.key == key]
             made.program = self._program(known, inputs, weights)
-            plan = checked(made.program, self._options, self._reorders, self._partial)
+            plan = checked(made.program, self._options, self._reorders, self._partial, self._nearest(made))
             if not known:
                 self._warn(plan, copied)
             made.module = BlockedModule(made.program, plan, self._options, self._reorders, self._partial)
@@ -229,6 +235,23 @@ class CompiledGraph:
             self._put_first(made, next((x for x in known if x.ids == made.ids), None))
             self.packed += 1
         return made
+
+    def _nearest(self, made: _Packed) -> ModelPlan | None:
+        """The plan for the nearest sizes, whose choices a call takes that would wait for measuring otherwise.
+
+        PyTorch may have made several graphs of the code, for a size and for any.
+        """
+        if not self._is_like:
+            return None
+        own = (self.name, self._options, self._reorders, self._partial)
+        graphs = [x for x in compiled_graphs() if (x.name, x._options, x._reorders, x._partial) == own]
+        plans = [x for graph in graphs for x in graph._plans if graph._weights_of(x) == self._weights_of(made)]
+        nearest = min(plans, key=lambda x: _distance(x.shapes, made.shapes), default=None)
+        return nearest.module.plan if nearest is not None and isinstance(nearest.module.plan, ModelPlan) else None
+
+    def _weights_of(self, packed: _Packed) -> list[tuple[str, torch.Size]]:
+        """The names and sizes of the weights of a plan."""
+        return sorted(zip([self._names[i] for i in self._weights], packed.weight_sizes, strict=True))
 
     def _program(self, known: Sequence[_Packed], inputs: Sequence[Any], weights: Sequence[torch.Tensor]) -> Program:
         names = [self._names[i] for i in self._weights]
@@ -347,6 +370,14 @@ def _size_or_number(is_number: bool, x: Any) -> Any:
     found = number(x)
     # 0.0 and -0.0 are equal, and not the same.
     return found.hex() if isinstance(found, float) else found
+
+
+def _distance(a: Sequence[Sequence[int]], b: Sequence[Sequence[int]]) -> float:
+    """How far sizes are from each other: the sum of the logarithms of their ratios. Other numbers of sizes are the furthest."""
+    if list(map(len, a)) != list(map(len, b)):
+        return math.inf
+    pairs = zip(itertools.chain(*a), itertools.chain(*b), strict=True)
+    return sum(abs(math.log(max(x, 1) / max(y, 1))) for x, y in pairs)
 
 
 def _is_symbolic(node: fx.Node) -> bool:

@@ -27,6 +27,12 @@ def _is_count(x: Any) -> bool:
     return _is_integer(x) and 0 <= index(x) <= sys.maxsize
 
 
+def check_flag(op: str, name: str, x: Any) -> None:
+    """Refuses what is neither True nor False."""
+    if not isinstance(x, bool):
+        raise _refused(op, name, x, "it is True or False", "pass one of them")
+
+
 def check_module(model: Any, op: str | None = None) -> None:
     """Refuses what is no model."""
     if isinstance(model, torch.nn.Module):
@@ -46,8 +52,7 @@ def checked_options(op: str, **options: Any) -> dict[str, Any]:
     for name in ("layouts", "profiles", "precision"):
         if not isinstance(options[name], str):
             raise _refused(op, name, options[name], "it is a name", "pass one that the documentation lists, or leave it out")
-    if not isinstance(options["exact"], bool):
-        raise _refused(op, "exact", options["exact"], "it is True or False", "pass one of them")
+    check_flag(op, "exact", options["exact"])
     threads = options["threads"]
     if threads is not None and not _is_integer(threads):
         raise _refused(op, "threads", threads, "it is a number of threads", "pass such a number, or None for the process's")
@@ -65,5 +70,4 @@ def check_limits(op: str, reorders: Any, partial: Any) -> None:
     """Those of `to_blocked` alone."""
     if reorders is not None and not _is_count(reorders):
         raise _refused(op, "reorders", reorders, "it is the most reorders of a run", "pass a number from 0 on, or None for any number")
-    if not isinstance(partial, bool):
-        raise _refused(op, "partial", partial, "it is True or False", "pass one of them")
+    check_flag(op, "partial", partial)

@@ -119,7 +119,9 @@ def _leaves(program: Program, inside: set[fx.Node], node: fx.Node) -> bool:
     return node in program.outputs or any(_is_read(program, inside, user) for user in node.users)
 
 
-def _regions(program: Program, torchs: set[fx.Node], options: dict[str, Any], reorders: int | None) -> list[Region]:
+def _regions(
+    program: Program, torchs: set[fx.Node], options: dict[str, Any], reorders: int | None, like: "ModelPlan | None" = None
+) -> list[Region]:
     """The calls in an order in which they can run, as few plans as there can be. Measured layouts keep to the number of reorders where they can."""
     while True:
         parts = _parts(program, torchs)
@@ -133,8 +135,10 @@ def _regions(program: Program, torchs: set[fx.Node], options: dict[str, Any], re
         torchs = torchs | more
     returned = _returned(program)
     reorders = reorders if options["layouts"] == "measured" else None
-    alone = reorders if sum(not stays for stays, _ in parts) == 1 else None
-    regions = []
+    count = sum(not stays for stays, _ in parts)
+    chosen = _chosen(options, like, count)
+    alone = reorders if count == 1 else None
+    regions: list[Region] = []
     for stays, calls in parts:
         inside = set(calls)
         # A plan that is the whole model takes all inputs, in the model's order, and returns results in that order.
@@ -142,18 +146,32 @@ def _regions(program: Program, torchs: set[fx.Node], options: dict[str, Any], re
         outputs = [x for x in returned if x in inside]
         outputs += [n for n in calls if n not in returned and any(_is_read(program, inside, user) for user in n.users)]
         region = Region(inputs, outputs, calls, None)
-        region.plan = None if stays else _planned(program, region, options, alone)
+        if not stays:
+            region.plan = _planned(program, region, chosen[len(_planned_of(regions))], alone)
         regions.append(region)
     if reorders is not None and alone is None:
-        _share(program, regions, options, reorders)
+        _share(program, _planned_of(regions), chosen, reorders)
     return regions
 
 
-def _share(program: Program, regions: list[Region], options: dict[str, Any], reorders: int) -> None:
+def _planned_of(regions: list[Region]) -> list[tuple[Region, Plan]]:
+    return [(region, region.plan) for region in regions if region.plan is not None]
+
+
+def _chosen(options: dict[str, Any], like: "ModelPlan | None", count: int) -> list[dict[str, Any]]:
+    """The options of each of the plans: as the plan at its place in another model's did, by estimated times where there is none."""
+    if like is None:
+        return [options] * count
+    plans = [plan for _, plan in _planned_of(like.regions)]
+    if len(plans) != count:
+        return [options | {"profiles": "estimated"}] * count
+    return [options | {"like": plan} for plan in plans]
+
+
+def _share(program: Program, plans: list[tuple[Region, Plan]], chosen: list[dict[str, Any]], reorders: int) -> None:
     """Plans regions again, one after another, until together they make no more reorders than are allowed."""
-    plans = [(region, region.plan) for region in regions if region.plan is not None]
     excess = sum(len(plan.reorders) for _, plan in plans) - reorders
-    for region, plan in plans:
+    for (region, plan), options in zip(plans, chosen, strict=True):
         count = len(plan.reorders)
         for most in range(max(count - excess, 0), count):
             try:
@@ -279,12 +297,14 @@ def _listed(program: Program) -> tuple[list[Missing], set[fx.Node]]:
     return listed, stays
 
 
-def checked(program: Program, options: dict[str, Any], reorders: int | None, partial: bool) -> ModelPlan:
-    """The plan of a model that can run, with at most so many reorders."""
+def checked(
+    program: Program, options: dict[str, Any], reorders: int | None, partial: bool, like: ModelPlan | None = None
+) -> ModelPlan:
+    """The plan of a model that can run, with at most so many reorders. `like` is one for other sizes, whose choices it takes."""
     listed, stays = _listed(program)
     # Before anything is measured.
     ModelPlan(program, listed, []).refuse(partial)
-    made = ModelPlan(program, listed, _regions(program, stays, options, reorders))
+    made = ModelPlan(program, listed, _regions(program, stays, options, reorders, like))
     found = made.reorders
     if reorders is not None and len(found) > reorders:
         places = "\n".join(f"  {r['node']}: {r['from']} -> {r['to']} {r['shape']} {r['bytes']} bytes" for r in found)
