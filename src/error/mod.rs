@@ -279,9 +279,10 @@ impl Error {
         Error::OutOfMemory { bytes, call, op: None }
     }
 
-    /// The error of a kernel of an op: it names the op, also where the kernel had no memory for a result.
+    /// The error of a kernel of an op: it names the op, also where the kernel had no memory for a result, or another op that it calls
+    /// has none.
     pub(crate) fn in_op(mut self, name: &'static str) -> Error {
-        if let Error::OutOfMemory { op: op @ None, .. } = &mut self {
+        if let Error::OutOfMemory { op, .. } = &mut self {
             *op = Some(name);
         }
         self
@@ -488,7 +489,7 @@ mod tests {
         let rest = "out of memory: 3221225472 bytes for `the nodes of a model`; free some (drop tensors, plans or models), \
                     or let this process have more";
         assert_eq!(e.to_string(), rest);
-        let e = e.in_op("conv2d").in_op("linear");
+        let e = e.in_op("sum").in_op("conv2d");
         assert_eq!(e.op(), Some("conv2d"));
         assert_eq!(e.to_string(), format!("op `conv2d`: {rest}"));
     }
