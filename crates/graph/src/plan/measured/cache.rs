@@ -168,7 +168,7 @@ fn header() -> String {
         .filter(|line| line.split(':').next().is_some_and(|name| named.contains(&name.trim())))
         .collect();
     format!(
-        "profiles 2, blocktensor {} {}, opt-level {}, kernels {}, {engine}, {}, {:?}",
+        "profiles 3, blocktensor {} {}, opt-level {}, kernels {}, {engine}, {}, {:?}",
         info.version,
         env!("CARGO_PKG_VERSION"),
         info.opt_level,

@@ -23,9 +23,14 @@ pub(super) struct Sample {
 }
 
 impl Sample {
+    /// Whether threads waited long enough to have made it longer.
+    pub(super) fn threads_waited(&self) -> bool {
+        self.waited > WAITED * self.seconds
+    }
+
     /// Whether other work made it longer. `least` is the fastest of its kind.
     fn is_disturbed(&self, least: f64) -> bool {
-        self.waited > WAITED * self.seconds && self.seconds > least * (1.0 + SLOWER)
+        self.threads_waited() && self.seconds > least * (1.0 + SLOWER)
     }
 }
 
