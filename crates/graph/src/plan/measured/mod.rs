@@ -62,6 +62,10 @@ pub struct Measurements {
     /// Whether all times are computed from bytes and multiply-adds ([`Profiles::Estimated`], [`PlanOptions::like`]), and no plan was
     /// timed.
     pub estimated: bool,
+    /// Whether the machine was busy: other work disturbed the runs of whole plans, or nearly all runs of a good part of the candidates.
+    /// Then the least times count. Times of earlier plannings are sure.
+    #[serde(default)]
+    pub busy: bool,
     /// Why the file of earlier times was not used, or not written, with its path. A saved plan does not keep it.
     #[serde(skip)]
     pub cache_note: Option<String>,
@@ -76,7 +80,8 @@ impl Measurements {
         kept: Layouts,
     ) -> Measurements {
         let Solution { cost, lower_bound, proven, .. } = *solution;
-        Measurements { nodes, cost, lower_bound, proven, plans, kept, estimated, cache_note: None }
+        let (busy, cache_note) = (false, None);
+        Measurements { nodes, cost, lower_bound, proven, plans, kept, estimated, busy, cache_note }
     }
 }
 
@@ -208,6 +213,7 @@ pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassRep
             (race, plans.into_iter().enumerate().collect())
         }
     };
+    let busy = is_busy(&profiles, race.disturbed);
     let (kept, plan) = race.winner(plans);
     let (times, cache_note) = (race.times().collect(), cache.save());
     let runs = match kept {
@@ -219,8 +225,18 @@ pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassRep
     };
     let nodes = report(network, &candidates, &runs, &plan, &profiles);
     let measurements =
-        Measurements { cache_note, ..Measurements::of(nodes, &solution, estimated, times, kept) };
+        Measurements { busy, cache_note, ..Measurements::of(nodes, &solution, estimated, times, kept) };
     Ok(Plan { layouts: Layouts::Measured, measurements: Some(measurements), ..plan })
+}
+
+/// The share of candidates with disturbed times from which on a machine counts as busy: any other program disturbs a few.
+const BUSY: f64 = 0.05;
+
+/// Whether other work disturbed what was measured, or the runs of whole plans.
+fn is_busy(profiles: &NodeProfiles, race_disturbed: bool) -> bool {
+    let all = profiles.iter().flatten().flatten();
+    let disturbed = all.clone().filter(|profile| profile.disturbed).count();
+    race_disturbed || disturbed as f64 > BUSY * all.count() as f64
 }
 
 /// The plans that can be built, of those that are timed, and that make no more reorders than are allowed: a network may have a
