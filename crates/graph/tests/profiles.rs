@@ -151,6 +151,21 @@ fn set_times(file: &Path, time: impl Fn(&str) -> Option<f64>) {
     std::fs::write(file, contents.to_string()).unwrap();
 }
 
+#[test]
+fn times_that_no_machine_takes_are_measured_again() {
+    let folder = tempfile::tempdir().unwrap();
+    plan(folder.path(), "gelu");
+    let file = only_file(folder.path());
+    set_times(&file, |key| (!key.starts_with("plan ")).then_some(1e-15));
+    let plan = plan(folder.path(), "gelu");
+    let seconds = plan.measurements().unwrap().nodes[0].candidates.iter().filter_map(|c| c.seconds);
+    assert!(
+        seconds.clone().count() > 0 && seconds.clone().all(|s| s > 1e-10),
+        "{:?}",
+        seconds.collect::<Vec<_>>()
+    );
+}
+
 /// The mixture takes blocks for every node, and the plan with one layout that stays has none.
 #[test]
 fn the_explanation_lists_what_runs_and_then_why() {
@@ -171,7 +186,7 @@ fn the_explanation_lists_what_runs_and_then_why() {
     let file = only_file(folder.path());
     // Blocked images and reorders cost next to nothing, so the mixture is blocked.
     let cheap = |key: &str| key.contains("-> [1, 32") && key.contains("nChw") || key.starts_with("reorder");
-    set_times(&file, |key| Some(if cheap(key) { 1e-9 } else { 1e-3 }));
+    set_times(&file, |key| Some(if cheap(key) { 1e-6 } else { 1e-3 }));
     // Times the mixture as a whole.
     made();
     for kept in [Layouts::Measured, Layouts::Nhwc, Layouts::Blocked] {

@@ -94,6 +94,12 @@ impl Cache {
         Some(profile)
     }
 
+    /// Forgets a time that cannot be.
+    pub(super) fn forget(&mut self, key: &str) {
+        self.contents.profiles.remove(key);
+        self.touched.remove(key);
+    }
+
     /// Keeps what was measured. Of times that other work disturbed, the least stay.
     pub(super) fn put(&mut self, key: String, profile: Option<Profile>) {
         let before = self.contents.profiles.get(&key).and_then(|entry| entry.profile);

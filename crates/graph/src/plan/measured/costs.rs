@@ -14,6 +14,7 @@ use super::super::{join, run};
 use super::cache::Cache;
 use super::candidates::data;
 use super::choose::{Costs, Edge};
+use super::estimate::Prior;
 use super::profile::{self, Input, Limit, Profile, Task, Work};
 use crate::error::{Error, Result};
 use crate::minimise::IMPOSSIBLE;
@@ -103,9 +104,13 @@ pub(super) fn measured(
 }
 
 impl Measuring<'_> {
-    /// What an earlier planning is sure of.
-    fn known(&mut self, key: &str) -> Option<Place> {
+    /// What an earlier planning is sure of, if it can be.
+    fn known(&mut self, key: &str, prior: &Prior) -> Option<Place> {
         match self.cache.get(key)? {
+            Some(profile) if !prior.can_be(profile.seconds) => {
+                self.cache.forget(key);
+                None
+            }
             Some(profile) if profile.disturbed => None,
             profile => Some(profile.map_or(Place::Impossible, Place::Known)),
         }
@@ -121,7 +126,7 @@ impl Measuring<'_> {
         if let Some(place) = self.places.get(&key) {
             return Ok(*place);
         }
-        let place = match self.known(&key) {
+        let place = match self.known(&key, &Prior::of_choice(self.network, node, choice)) {
             Some(place) => place,
             None => self.packed(node, choice, Some(&key))?.unwrap_or(Place::Impossible),
         };
@@ -144,19 +149,21 @@ impl Measuring<'_> {
         let work = operator_work(self.network, node, &packed)?;
         // Nodes that run as one are no alternative to the last of them alone.
         let group = if choice.group.is_some() { self.network.nodes.len() + self.tasks.len() } else { node };
-        self.tasks.push(Task::new(group, key.cloned(), work));
+        let prior = Prior::of_choice(self.network, node, choice);
+        self.tasks.push(Task::new(group, key.cloned(), work, prior));
         Ok(Some(Place::Task(self.tasks.len() - 1)))
     }
 
     fn reorder(&mut self, pair: &(TensorDesc, TensorDesc)) -> Place {
         let threads = blocktensor::build_info().threads;
         let key = format!("reorder: {} -> {}, {threads} threads", pair.0, pair.1);
-        match self.known(&key) {
+        let prior = Prior::of_reorder(pair);
+        match self.known(&key, &prior) {
             Some(place) => place,
             None => {
                 // A reorder has no alternative: a group of its own.
                 let group = self.network.nodes.len() + self.tasks.len();
-                self.tasks.push(Task::new(group, Some(key), Work::Reorder(Box::new(pair.clone()))));
+                self.tasks.push(Task::new(group, Some(key), Work::Reorder(Box::new(pair.clone())), prior));
                 Place::Task(self.tasks.len() - 1)
             }
         }

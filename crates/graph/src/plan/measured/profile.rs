@@ -17,6 +17,7 @@ use super::super::run::{reorder, reordered};
 use serde::{Deserialize, Serialize};
 
 use super::costs::is_lasting;
+use super::estimate::Prior;
 use super::load::{Load, Sample, least, undisturbed};
 use crate::error::{Error, Result};
 use crate::stop::Stop;
@@ -50,7 +51,12 @@ impl Profile {
     }
 
     /// Of at least one sample.
-    fn of(samples: &[Sample]) -> Profile {
+    fn of(samples: &[Sample], prior: &Prior) -> Profile {
+        let possible: Vec<Sample> = samples.iter().copied().filter(|s| prior.can_be(s.seconds)).collect();
+        if possible.is_empty() {
+            return Profile::once(least(samples), true);
+        }
+        let samples = &possible[..];
         let mut clean = undisturbed(samples);
         // Few runs have nothing to be slower than: then nobody may have waited. Short runs are made often enough.
         let certain = || samples.iter().all(|s| s.seconds >= LONG && !s.threads_waited());
@@ -77,6 +83,7 @@ pub(super) struct Task {
     /// What decides its time, if that is known.
     pub(super) key: Option<String>,
     pub(super) work: Work,
+    prior: Prior,
     samples: Vec<Sample>,
     /// Its first run, in which kernels are made.
     first: Option<Sample>,
@@ -102,8 +109,8 @@ pub(super) enum Input {
 }
 
 impl Task {
-    pub(super) fn new(group: usize, key: Option<String>, work: Work) -> Task {
-        Task { group, key, work, samples: Vec::new(), first: None, done: false, refused: None }
+    pub(super) fn new(group: usize, key: Option<String>, work: Work, prior: Prior) -> Task {
+        Task { group, key, work, prior, samples: Vec::new(), first: None, done: false, refused: None }
     }
 
     /// Whether the next planning will find the same.
@@ -113,7 +120,7 @@ impl Task {
 
     /// What it took; `None` if it could not run.
     pub(super) fn profile(&self) -> Option<Profile> {
-        (!self.samples.is_empty()).then(|| Profile::of(&self.samples))
+        (!self.samples.is_empty()).then(|| Profile::of(&self.samples, &self.prior))
     }
 
     /// Whether even its fastest run was long.
@@ -178,7 +185,9 @@ fn measure_by_turns(tasks: &mut [Task], limit: Limit, stop: &Stop) -> Result<()>
             if let Some(profile) = task.profile() {
                 let several = round >= if long { LEAST_ROUNDS.0 } else { LEAST_ROUNDS.1 };
                 let times = if profile.disturbed || !several { HOPELESS.1 } else { HOPELESS.0 };
-                let tells = several || long && !profile.disturbed;
+                // What only other work explains tells nothing of the kernel.
+                let absurd = profile.disturbed && task.prior.is_absurd(profile.seconds);
+                let tells = !absurd && (several || long && !profile.disturbed);
                 let hopeless = tells && profile.lower > times * best[&task.group];
                 let limit = if profile.disturbed { limit.disturbed } else { limit.usual };
                 let enough = several && start.elapsed() > limit;
@@ -328,9 +337,26 @@ mod tests {
         list.iter().map(|&(seconds, waited)| Sample { seconds, waited }).collect()
     }
 
+    /// Of what writes nothing.
+    fn prior() -> Prior {
+        let nothing = TensorDesc::strided(&[0], DType::F32, MemoryFormat::Contiguous).unwrap();
+        Prior::of_reorder(&(nothing.clone(), nothing))
+    }
+
+    #[test]
+    fn samples_that_no_machine_gives_do_not_count() {
+        let large = TensorDesc::strided(&[1 << 28], DType::F32, MemoryFormat::Contiguous).unwrap();
+        let prior = Prior::of_reorder(&(large.clone(), large));
+        let mut list = samples(&[(1e-9, 0.0), (0.5, 0.0), (0.75, 0.0), (0.75, 0.0)]);
+        let profile = Profile::of(&list, &prior);
+        assert_eq!((profile.runs, profile.lower, profile.disturbed), (3, 0.5, false));
+        list.truncate(1);
+        assert!(Profile::of(&list, &prior).disturbed);
+    }
+
     #[test]
     fn few_runs_are_sure_if_they_are_long_and_nobody_waited() {
-        let disturbed = |list: &[(f64, f64)]| Profile::of(&samples(list)).disturbed;
+        let disturbed = |list: &[(f64, f64)]| Profile::of(&samples(list), &prior()).disturbed;
         assert!(!disturbed(&[(8e-3, 0.0)]));
         assert!(!disturbed(&[(8e-3, 0.0), (9e-3, 0.0)]));
         // A lone run that waited is the fastest of its kind.
@@ -347,7 +373,7 @@ mod tests {
         let task = |group, seconds, waited| {
             let work = Work::Reorder(Box::new((desc.clone(), desc.clone())));
             let first = Some(Sample { seconds, waited });
-            Task { first, ..Task::new(group, None, work) }
+            Task { first, ..Task::new(group, None, work, prior()) }
         };
         let mut tasks = [
             task(0, 3e-3, 0.0),
