@@ -11,6 +11,7 @@ use blocktensor::dispatch::DispatchKey;
 use super::super::choice::Choice;
 use super::super::packed_weights::PackedWeights;
 use super::super::{join, run};
+use super::budget::Budget;
 use super::cache::Cache;
 use super::candidates::data;
 use super::choose::{Costs, Edge};
@@ -26,9 +27,6 @@ pub(super) type NodeProfiles = Vec<Vec<Option<Profile>>>;
 /// The least time for which candidates are measured; where packing takes longer, as long as that.
 const LEAST_TIME: Duration = Duration::from_millis(400);
 
-/// For how long candidates are measured where other work disturbs.
-const DISTURBED_TIME: Duration = Duration::from_millis(2500);
-
 /// How the cost of something is known.
 #[derive(Clone, Copy)]
 enum Place {
@@ -38,6 +36,18 @@ enum Place {
     /// It was measured before.
     Known(Profile),
     Impossible,
+}
+
+impl Place {
+    /// What it takes as far as that is known, in **seconds**.
+    fn seconds(&self, tasks: &[Task]) -> Option<f64> {
+        match self {
+            Place::Free => Some(0.0),
+            Place::Task(task) => tasks[*task].seconds(),
+            Place::Known(profile) => Some(profile.seconds),
+            Place::Impossible => None,
+        }
+    }
 }
 
 /// What is to be measured, and what is known.
@@ -57,6 +67,7 @@ pub(super) fn measured(
     edges: &[Edge],
     weights: &PackedWeights,
     cache: &mut Cache,
+    budget: &Budget,
 ) -> Result<(Costs, NodeProfiles)> {
     let start = Instant::now();
     let mut measuring = Measuring { network, weights, cache, tasks: Vec::new(), places: HashMap::new() };
@@ -73,8 +84,15 @@ pub(super) fn measured(
     }
     let Measuring { mut tasks, cache, .. } = measuring;
     let usual = LEAST_TIME.max(start.elapsed());
-    let limit = Limit { usual, disturbed: usual.max(DISTURBED_TIME) };
-    profile::measure(&mut tasks, limit, &weights.stop)?;
+    let run = |tasks: &[Task]| -> f64 {
+        let least = |(list, places): (&Vec<Choice>, &Vec<Place>)| {
+            let alone = list.iter().zip(places).filter(|(choice, _)| choice.group.is_none());
+            let least = alone.filter_map(|(_, place)| place.seconds(tasks)).fold(f64::INFINITY, f64::min);
+            if least.is_finite() { least } else { 0.0 }
+        };
+        candidates.iter().zip(&places).map(least).sum()
+    };
+    profile::measure(&mut tasks, Limit { usual, budget: *budget, run: &run }, &weights.stop)?;
     for task in tasks.iter().filter(|task| task.is_lasting()) {
         task.key.iter().for_each(|key| cache.put(key.clone(), task.profile()));
     }

@@ -3,6 +3,7 @@
 //! Every way in which a node could run is timed, and every reorder that could join two of them. The choice with the smallest
 //! sum becomes a plan. That plan is timed against the plans in one layout, and the fastest of them stays.
 
+mod budget;
 mod cache;
 mod candidates;
 mod choose;
@@ -32,6 +33,7 @@ use crate::error::Result;
 use crate::minimise::{IMPOSSIBLE, Solution};
 use crate::network::Network;
 use crate::passes::PassReport;
+use budget::Budget;
 use cache::Cache;
 use candidates::data;
 use costs::{NodeProfiles, key};
@@ -134,7 +136,7 @@ const TIMED: [Layouts; 3] = [Layouts::Measured, Layouts::Nhwc, Layouts::Blocked]
 /// Plans the network with measured layouts.
 pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassReport>) -> Result<Plan> {
     let PlanOptions { profiles, limits, stop, like, .. } = options;
-    let weights = PackedWeights::new(stop);
+    let (weights, budget) = (PackedWeights::new(stop), Budget::new());
     let mut candidates = candidates::candidates(network, &targets(), *limits, stop)?;
     if let Some(pattern) = like {
         candidates = pattern.narrowed(network, candidates);
@@ -144,7 +146,7 @@ pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassRep
     let mut cache = Cache::of(if estimated { &Profiles::Estimated } else { profiles });
     let (mut costs, profiles) = match estimated {
         true => estimate::estimated(network, &candidates, &edges, &weights)?,
-        false => costs::measured(network, &candidates, &edges, &weights, &mut cache)?,
+        false => costs::measured(network, &candidates, &edges, &weights, &mut cache, &budget)?,
     };
     for (node, candidate) in algorithms::beyond(network, &candidates, &costs.nodes, *limits) {
         costs.nodes[node][candidate] = IMPOSSIBLE;
@@ -204,7 +206,7 @@ pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassRep
         }
         None => {
             let (layouts, plans) = within.map_or_else(|| buildable(build, most), Ok)?;
-            let race = race::race(layouts, &plans, solution.cost, stop)?;
+            let race = race::race(layouts, &plans, solution.cost, &budget, stop)?;
             if let Some(name) = &name {
                 race.times().for_each(|(layouts, seconds)| {
                     cache.put(in_layouts(name, layouts), Some(Profile::once(seconds, race.disturbed)));

@@ -16,6 +16,7 @@ use super::super::forms::is_foreign;
 use super::super::run::{reorder, reordered};
 use serde::{Deserialize, Serialize};
 
+use super::budget::{Budget, Part};
 use super::costs::is_lasting;
 use super::estimate::Prior;
 use super::load::{Load, Sample, least, undisturbed};
@@ -123,6 +124,11 @@ impl Task {
         (!self.samples.is_empty()).then(|| Profile::of(&self.samples, &self.prior))
     }
 
+    /// What it takes as far as that is known, in **seconds**: its first run counts if there is no other.
+    pub(super) fn seconds(&self) -> Option<f64> {
+        self.profile().map(|profile| profile.seconds).or_else(|| Some(self.first?.seconds))
+    }
+
     /// Whether even its fastest run was long.
     fn is_long(&self) -> bool {
         self.first.iter().chain(&self.samples).all(|sample| sample.seconds >= LONG)
@@ -150,21 +156,22 @@ const LONG: f64 = 5e-3;
 const HOPELESS_AT_ONCE: f64 = 2.5;
 
 /// How long to measure.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Limit {
-    /// Where nothing disturbs.
+#[derive(Clone, Copy)]
+pub(super) struct Limit<'a> {
+    /// Where nothing disturbs. What is not sure yet may take all of the budget.
     pub(super) usual: Duration,
-    /// Where other work disturbs, for what is not sure yet.
-    pub(super) disturbed: Duration,
+    pub(super) budget: Budget,
+    /// **Seconds** of a run of the network, by what the tasks took so far.
+    pub(super) run: &'a (dyn Fn(&[Task]) -> f64 + Sync),
 }
 
 /// Runs the tasks by turns: several rounds, fewer if that takes longer than `limit`.
-pub(super) fn measure(tasks: &mut [Task], limit: Limit, stop: &Stop) -> Result<()> {
+pub(super) fn measure(tasks: &mut [Task], limit: Limit<'_>, stop: &Stop) -> Result<()> {
     // One team for all: a worker that has just been woken may share the processor of the thread that woke it for a while.
     blocktensor::run(|| blocktensor::with_stand_ins(|| measure_by_turns(tasks, limit, stop)))
 }
 
-fn measure_by_turns(tasks: &mut [Task], limit: Limit, stop: &Stop) -> Result<()> {
+fn measure_by_turns(tasks: &mut [Task], limit: Limit<'_>, stop: &Stop) -> Result<()> {
     let mut tensors = Tensors::default();
     // Kernels are made in the first run, which does not count.
     let load = Load::new();
@@ -179,18 +186,23 @@ fn measure_by_turns(tasks: &mut [Task], limit: Limit, stop: &Stop) -> Result<()>
     let start = Instant::now();
     for round in 0..MOST_ROUNDS {
         let best = best_of_groups(tasks, |task| task.profile().map(|profile| profile.seconds));
-        let mut ran = 0;
+        let (run_seconds, mut ran) = ((limit.run)(tasks), 0);
         for task in tasks.iter_mut().filter(|t| !t.done) {
             let long = task.is_long();
             if let Some(profile) = task.profile() {
-                let several = round >= if long { LEAST_ROUNDS.0 } else { LEAST_ROUNDS.1 };
+                let spent = limit.budget.is_spent(Part::Candidates, run_seconds, profile.disturbed);
+                let least_rounds = match long {
+                    true if spent => 1,
+                    true => LEAST_ROUNDS.0,
+                    false => LEAST_ROUNDS.1,
+                };
+                let several = round >= least_rounds;
                 let times = if profile.disturbed || !several { HOPELESS.1 } else { HOPELESS.0 };
                 // What only other work explains tells nothing of the kernel.
                 let absurd = profile.disturbed && task.prior.is_absurd(profile.seconds);
                 let tells = !absurd && (several || long && !profile.disturbed);
                 let hopeless = tells && profile.lower > times * best[&task.group];
-                let limit = if profile.disturbed { limit.disturbed } else { limit.usual };
-                let enough = several && start.elapsed() > limit;
+                let enough = several && (spent || !profile.disturbed && start.elapsed() > limit.usual);
                 if hopeless || enough || undisturbed(&task.samples).len() >= MOST_RUNS {
                     task.done = true;
                     continue;
