@@ -1,7 +1,8 @@
 //! For how long a planning measures: so many runs of the network, and a second.
 //!
-//! Candidates and whole plans share that time. Some runs are made in any case: each candidate runs once while its kernels are made, and once
-//! more unless it is hopeless; short ones run until they are sure, and each plan runs twice. Where these take longer, so does planning.
+//! Candidates and whole plans share that time. Some runs are made in any case: each candidate runs once while its kernels are made,
+//! and once more unless it is hopeless; short ones run until they are sure, and each plan runs twice. Where these take longer, so does
+//! planning.
 
 use std::time::Instant;
 

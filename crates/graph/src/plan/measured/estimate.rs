@@ -1,7 +1,7 @@
 //! Costs without measuring: from bytes and multiply-adds.
 //!
 //! A kernel takes as long as its multiplications or its memory traffic, whichever takes longer. The figures are
-//! [`blocktensor::machine`]'s; only their ratios decide.
+//! [`blocktensor::machine`]'s; only their ratios decide. What is measured is held against them too ([`Prior`]).
 
 use std::collections::HashMap;
 
