@@ -129,6 +129,14 @@ impl Task {
         self.profile().map(|profile| profile.seconds).or_else(|| Some(self.first?.seconds))
     }
 
+    /// Whether this profile of it, after several runs or fewer, may show it to be hopeless. What only other work explains shows nothing.
+    fn tells(&self, profile: &Profile, several: bool) -> bool {
+        match profile.disturbed {
+            true => several && !self.prior.is_absurd(profile.seconds),
+            false => several || self.is_long(),
+        }
+    }
+
     /// Whether even its fastest run was long.
     fn is_long(&self) -> bool {
         self.first.iter().chain(&self.samples).all(|sample| sample.seconds >= LONG)
@@ -198,10 +206,7 @@ fn measure_by_turns(tasks: &mut [Task], limit: Limit<'_>, stop: &Stop) -> Result
                 };
                 let several = round >= least_rounds;
                 let times = if profile.disturbed || !several { HOPELESS.1 } else { HOPELESS.0 };
-                // What only other work explains tells nothing of the kernel.
-                let absurd = profile.disturbed && task.prior.is_absurd(profile.seconds);
-                let tells = !absurd && (several || long && !profile.disturbed);
-                let hopeless = tells && profile.lower > times * best[&task.group];
+                let hopeless = task.tells(&profile, several) && profile.lower > times * best[&task.group];
                 let enough = several && (spent || !profile.disturbed && start.elapsed() > limit.usual);
                 if hopeless || enough || undisturbed(&task.samples).len() >= MOST_RUNS {
                     task.done = true;
@@ -377,6 +382,21 @@ mod tests {
         assert!(disturbed(&[(1e-3, 0.0), (1e-3, 0.0)]));
         assert!(!disturbed(&[(1e-3, 0.0), (1e-3, 0.0), (1e-3, 0.0)]));
         assert!(!disturbed(&[(8e-3, 4e-3), (8e-3, 4e-3), (8e-3, 4e-3)]));
+    }
+
+    #[test]
+    fn what_only_other_work_explains_is_not_given_up() {
+        let desc = TensorDesc::strided(&[1], DType::F32, MemoryFormat::Contiguous).unwrap();
+        let tells = |list: &[(f64, f64)]| {
+            let work = Work::Reorder(Box::new((desc.clone(), desc.clone())));
+            let task = Task { samples: samples(list), ..Task::new(0, None, work, prior()) };
+            let profile = task.profile().unwrap();
+            [task.tells(&profile, false), task.tells(&profile, true)]
+        };
+        assert_eq!(tells(&[(9e-3, 5e-3)]), [false, false]);
+        assert_eq!(tells(&[(5e-5, 4e-5)]), [false, true]);
+        assert_eq!(tells(&[(9e-3, 0.0)]), [true, true]);
+        assert_eq!(tells(&[(1e-3, 0.0); 3]), [false, true]);
     }
 
     #[test]
