@@ -158,7 +158,7 @@ fn threads_follow_the_affinity() {
     let first =
         first.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap().trim().to_string();
     let first = first.split([',', '-']).next().unwrap();
-    taskset.env("BLOCKTENSOR_CACHE", "off");
+    taskset.env("BLOCKTENSOR_CACHE", "off").env_remove("RAYON_NUM_THREADS");
     let one = taskset.args(["-c", first, env!("CARGO_BIN_EXE_blocktensor")]).args(args).output().unwrap();
     assert_eq!(done(one).succeeds().json()["threads"], 1);
     let mut more = command();

@@ -26,6 +26,9 @@ impl fmt::Display for Plan {
         if let Some(note) = self.measurements.as_ref().and_then(|m| m.cache_note.as_ref()) {
             writeln!(f, "{note}")?;
         }
+        if let Some(note) = self.measurements.as_ref().and_then(|m| m.busy_note()) {
+            writeln!(f, "{note}")?;
+        }
         for report in self.reports.iter().filter(|r| r.changes > 0) {
             writeln!(f, "pass {}: {}", report.pass.name(), report.changes)?;
         }

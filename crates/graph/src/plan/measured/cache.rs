@@ -94,6 +94,12 @@ impl Cache {
         Some(profile)
     }
 
+    /// Forgets a time that cannot be.
+    pub(super) fn forget(&mut self, key: &str) {
+        self.contents.profiles.remove(key);
+        self.touched.remove(key);
+    }
+
     /// Keeps what was measured. Of times that other work disturbed, the least stay.
     pub(super) fn put(&mut self, key: String, profile: Option<Profile>) {
         let before = self.contents.profiles.get(&key).and_then(|entry| entry.profile);
@@ -168,7 +174,7 @@ fn header() -> String {
         .filter(|line| line.split(':').next().is_some_and(|name| named.contains(&name.trim())))
         .collect();
     format!(
-        "profiles 2, blocktensor {} {}, opt-level {}, kernels {}, {engine}, {}, {:?}",
+        "profiles 3, blocktensor {} {}, opt-level {}, kernels {}, {engine}, {}, {:?}",
         info.version,
         env!("CARGO_PKG_VERSION"),
         info.opt_level,

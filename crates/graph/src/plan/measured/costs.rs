@@ -11,9 +11,11 @@ use blocktensor::dispatch::DispatchKey;
 use super::super::choice::Choice;
 use super::super::packed_weights::PackedWeights;
 use super::super::{join, run};
+use super::budget::Budget;
 use super::cache::Cache;
 use super::candidates::data;
 use super::choose::{Costs, Edge};
+use super::estimate::Prior;
 use super::profile::{self, Input, Limit, Profile, Task, Work};
 use crate::error::{Error, Result};
 use crate::minimise::IMPOSSIBLE;
@@ -25,9 +27,6 @@ pub(super) type NodeProfiles = Vec<Vec<Option<Profile>>>;
 /// The least time for which candidates are measured; where packing takes longer, as long as that.
 const LEAST_TIME: Duration = Duration::from_millis(400);
 
-/// For how long candidates are measured where other work disturbs.
-const DISTURBED_TIME: Duration = Duration::from_millis(2500);
-
 /// How the cost of something is known.
 #[derive(Clone, Copy)]
 enum Place {
@@ -37,6 +36,18 @@ enum Place {
     /// It was measured before.
     Known(Profile),
     Impossible,
+}
+
+impl Place {
+    /// What it takes as far as that is known, in **seconds**.
+    fn seconds(&self, tasks: &[Task]) -> Option<f64> {
+        match self {
+            Place::Free => Some(0.0),
+            Place::Task(task) => tasks[*task].seconds(),
+            Place::Known(profile) => Some(profile.seconds),
+            Place::Impossible => None,
+        }
+    }
 }
 
 /// What is to be measured, and what is known.
@@ -56,6 +67,7 @@ pub(super) fn measured(
     edges: &[Edge],
     weights: &PackedWeights,
     cache: &mut Cache,
+    budget: &Budget,
 ) -> Result<(Costs, NodeProfiles)> {
     let start = Instant::now();
     let mut measuring = Measuring { network, weights, cache, tasks: Vec::new(), places: HashMap::new() };
@@ -72,8 +84,15 @@ pub(super) fn measured(
     }
     let Measuring { mut tasks, cache, .. } = measuring;
     let usual = LEAST_TIME.max(start.elapsed());
-    let limit = Limit { usual, disturbed: usual.max(DISTURBED_TIME) };
-    profile::measure(&mut tasks, limit, &weights.stop)?;
+    let run = |tasks: &[Task]| -> f64 {
+        let least = |(list, places): (&Vec<Choice>, &Vec<Place>)| {
+            let alone = list.iter().zip(places).filter(|(choice, _)| choice.group.is_none());
+            let least = alone.filter_map(|(_, place)| place.seconds(tasks)).fold(f64::INFINITY, f64::min);
+            if least.is_finite() { least } else { 0.0 }
+        };
+        candidates.iter().zip(&places).map(least).sum()
+    };
+    profile::measure(&mut tasks, Limit { usual, budget: *budget, run: &run }, &weights.stop)?;
     for task in tasks.iter().filter(|task| task.is_lasting()) {
         task.key.iter().for_each(|key| cache.put(key.clone(), task.profile()));
     }
@@ -103,9 +122,13 @@ pub(super) fn measured(
 }
 
 impl Measuring<'_> {
-    /// What an earlier planning is sure of.
-    fn known(&mut self, key: &str) -> Option<Place> {
+    /// What an earlier planning is sure of, if it can be.
+    fn known(&mut self, key: &str, prior: &Prior) -> Option<Place> {
         match self.cache.get(key)? {
+            Some(profile) if !prior.can_be(profile.seconds) => {
+                self.cache.forget(key);
+                None
+            }
             Some(profile) if profile.disturbed => None,
             profile => Some(profile.map_or(Place::Impossible, Place::Known)),
         }
@@ -121,7 +144,7 @@ impl Measuring<'_> {
         if let Some(place) = self.places.get(&key) {
             return Ok(*place);
         }
-        let place = match self.known(&key) {
+        let place = match self.known(&key, &Prior::of_choice(self.network, node, choice)) {
             Some(place) => place,
             None => self.packed(node, choice, Some(&key))?.unwrap_or(Place::Impossible),
         };
@@ -144,19 +167,21 @@ impl Measuring<'_> {
         let work = operator_work(self.network, node, &packed)?;
         // Nodes that run as one are no alternative to the last of them alone.
         let group = if choice.group.is_some() { self.network.nodes.len() + self.tasks.len() } else { node };
-        self.tasks.push(Task::new(group, key.cloned(), work));
+        let prior = Prior::of_choice(self.network, node, choice);
+        self.tasks.push(Task::new(group, key.cloned(), work, prior));
         Ok(Some(Place::Task(self.tasks.len() - 1)))
     }
 
     fn reorder(&mut self, pair: &(TensorDesc, TensorDesc)) -> Place {
         let threads = blocktensor::build_info().threads;
         let key = format!("reorder: {} -> {}, {threads} threads", pair.0, pair.1);
-        match self.known(&key) {
+        let prior = Prior::of_reorder(pair);
+        match self.known(&key, &prior) {
             Some(place) => place,
             None => {
                 // A reorder has no alternative: a group of its own.
                 let group = self.network.nodes.len() + self.tasks.len();
-                self.tasks.push(Task::new(group, Some(key), Work::Reorder(Box::new(pair.clone()))));
+                self.tasks.push(Task::new(group, Some(key), Work::Reorder(Box::new(pair.clone())), prior));
                 Place::Task(self.tasks.len() - 1)
             }
         }

@@ -11,6 +11,14 @@ fn micro(seconds: f64) -> String {
     format!("{:.1} us", seconds * 1e6)
 }
 
+impl Measurements {
+    /// That other work ran beside the measuring, as text. `None` if it did not disturb.
+    pub(in crate::plan) fn busy_note(&self) -> Option<&'static str> {
+        let note = "measured on a busy machine: least times count, and the next planning measures again what is not sure";
+        self.busy.then_some(note)
+    }
+}
+
 impl fmt::Display for Measurements {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(like) = &self.like {
@@ -18,6 +26,9 @@ impl fmt::Display for Measurements {
         }
         if self.estimated {
             writeln!(f, "times are computed from bytes and multiply-adds; nothing was measured")?;
+        }
+        if let Some(note) = self.busy_note() {
+            writeln!(f, "{note}")?;
         }
         for node in &self.nodes {
             let Some((first, others)) = node.candidates.split_first() else { continue };

@@ -2,6 +2,11 @@
 //!
 //! Linux counts that for each thread (`run_delay` in `/proc/<pid>/schedstat`, see `Documentation/scheduler/sched-stats.rst`).
 //! Where there is no such file, nothing is known, and every sample counts as undisturbed.
+//!
+//! Involuntary switches add nothing to that: they count how often a thread had to go, and what follows each is the wait for a processor,
+//! which is in `run_delay`. Time that a hypervisor steals is not in it. `/proc/stat` tells that in ticks of 10 ms for all processors
+//! together, and most samples are shorter than a tick: it could not say which of them was hit. Such a sample is one slow one of several,
+//! and the median leaves it out; whole plans are compared with their steps and their nodes ([`race`](super::race)).
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -23,9 +28,14 @@ pub(super) struct Sample {
 }
 
 impl Sample {
+    /// Whether threads waited long enough to have made it longer.
+    pub(super) fn threads_waited(&self) -> bool {
+        self.waited > WAITED * self.seconds
+    }
+
     /// Whether other work made it longer. `least` is the fastest of its kind.
     fn is_disturbed(&self, least: f64) -> bool {
-        self.waited > WAITED * self.seconds && self.seconds > least * (1.0 + SLOWER)
+        self.threads_waited() && self.seconds > least * (1.0 + SLOWER)
     }
 }
 

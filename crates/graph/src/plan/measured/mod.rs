@@ -3,6 +3,7 @@
 //! Every way in which a node could run is timed, and every reorder that could join two of them. The choice with the smallest
 //! sum becomes a plan. That plan is timed against the plans in one layout, and the fastest of them stays.
 
+mod budget;
 mod cache;
 mod candidates;
 mod choose;
@@ -32,6 +33,7 @@ use crate::error::Result;
 use crate::minimise::{IMPOSSIBLE, Solution};
 use crate::network::Network;
 use crate::passes::PassReport;
+use budget::Budget;
 use cache::Cache;
 use candidates::data;
 use costs::{NodeProfiles, key};
@@ -65,6 +67,10 @@ pub struct Measurements {
     /// Whose choices these are, and how many nodes have them, if the plan was made [like](PlanOptions::like) another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub like: Option<String>,
+    /// Whether the machine was busy: other work disturbed the runs of whole plans, or nearly all runs of a good part of the candidates.
+    /// Then the least times count. Times of earlier plannings are sure.
+    #[serde(default)]
+    pub busy: bool,
     /// Why the file of earlier times was not used, or not written, with its path. A saved plan does not keep it.
     #[serde(skip)]
     pub cache_note: Option<String>,
@@ -79,17 +85,8 @@ impl Measurements {
         kept: Layouts,
     ) -> Measurements {
         let Solution { cost, lower_bound, proven, .. } = *solution;
-        Measurements {
-            nodes,
-            cost,
-            lower_bound,
-            proven,
-            plans,
-            kept,
-            estimated,
-            like: None,
-            cache_note: None,
-        }
+        let (busy, like, cache_note) = (false, None, None);
+        Measurements { nodes, cost, lower_bound, proven, plans, kept, estimated, like, busy, cache_note }
     }
 }
 
@@ -142,7 +139,7 @@ const TIMED: [Layouts; 3] = [Layouts::Measured, Layouts::Nhwc, Layouts::Blocked]
 /// Plans the network with measured layouts.
 pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassReport>) -> Result<Plan> {
     let PlanOptions { profiles, limits, stop, like, .. } = options;
-    let weights = PackedWeights::new(stop);
+    let (weights, budget) = (PackedWeights::new(stop), Budget::new());
     let mut candidates = candidates::candidates(network, &targets(), *limits, stop)?;
     let mut whose = None;
     if let Some(pattern) = like {
@@ -157,7 +154,7 @@ pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassRep
     let mut cache = Cache::of(if estimated { &Profiles::Estimated } else { profiles });
     let (mut costs, profiles) = match estimated {
         true => estimate::estimated(network, &candidates, &edges, &weights)?,
-        false => costs::measured(network, &candidates, &edges, &weights, &mut cache)?,
+        false => costs::measured(network, &candidates, &edges, &weights, &mut cache, &budget)?,
     };
     for (node, candidate) in algorithms::beyond(network, &candidates, &costs.nodes, *limits) {
         costs.nodes[node][candidate] = IMPOSSIBLE;
@@ -218,7 +215,7 @@ pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassRep
         }
         None => {
             let (layouts, plans) = within.map_or_else(|| buildable(build, most), Ok)?;
-            let race = race::race(layouts, &plans, solution.cost, stop)?;
+            let race = race::race(layouts, &plans, solution.cost, &budget, stop)?;
             if let Some(name) = &name {
                 race.times().for_each(|(layouts, seconds)| {
                     cache.put(in_layouts(name, layouts), Some(Profile::once(seconds, race.disturbed)));
@@ -227,6 +224,7 @@ pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassRep
             (race, plans.into_iter().enumerate().collect())
         }
     };
+    let busy = is_busy(&profiles, race.disturbed);
     let (kept, plan) = race.winner(plans);
     let (times, cache_note) = (race.times().collect(), cache.save());
     let runs = match kept {
@@ -238,8 +236,18 @@ pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassRep
     };
     let nodes = report(network, &candidates, &runs, &plan, &profiles);
     let measurements =
-        Measurements { cache_note, ..Measurements::of(nodes, &solution, estimated, times, kept) };
+        Measurements { busy, cache_note, ..Measurements::of(nodes, &solution, estimated, times, kept) };
     Ok(Plan { layouts: Layouts::Measured, measurements: Some(measurements), ..plan })
+}
+
+/// The share of candidates with disturbed times from which on a machine counts as busy: any other program disturbs a few.
+const BUSY: f64 = 0.05;
+
+/// Whether other work disturbed what was measured, or the runs of whole plans.
+fn is_busy(profiles: &NodeProfiles, race_disturbed: bool) -> bool {
+    let all = profiles.iter().flatten().flatten();
+    let disturbed = all.clone().filter(|profile| profile.disturbed).count();
+    race_disturbed || disturbed as f64 > BUSY * all.count() as f64
 }
 
 /// The plans that can be built, of those that are timed, and that make no more reorders than are allowed: a network may have a

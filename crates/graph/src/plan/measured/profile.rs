@@ -16,15 +16,17 @@ use super::super::forms::is_foreign;
 use super::super::run::{reorder, reordered};
 use serde::{Deserialize, Serialize};
 
+use super::budget::{Budget, Part};
 use super::costs::is_lasting;
+use super::estimate::Prior;
 use super::load::{Load, Sample, least, undisturbed};
 use crate::error::{Error, Result};
 use crate::stop::Stop;
 
 /// What a thing takes, in **seconds**, and the range that it is in.
 ///
-/// Of undisturbed runs these are the median and the quartiles. Where other work disturbed nearly all of them, the least time counts:
-/// what disturbs only ever adds.
+/// Of undisturbed runs these are the median and the quartiles. Where other work disturbed nearly all of them, or may have disturbed
+/// those that there are, the least time counts: what disturbs only ever adds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Profile {
     pub(crate) runs: usize,
@@ -50,9 +52,16 @@ impl Profile {
     }
 
     /// Of at least one sample.
-    fn of(samples: &[Sample]) -> Profile {
+    fn of(samples: &[Sample], prior: &Prior) -> Profile {
+        let possible: Vec<Sample> = samples.iter().copied().filter(|s| prior.can_be(s.seconds)).collect();
+        if possible.is_empty() {
+            return Profile::once(least(samples), true);
+        }
+        let samples = &possible[..];
         let mut clean = undisturbed(samples);
-        if clean.len() >= SURE || clean.len() == samples.len() {
+        // Few runs have nothing to be slower than: then nobody may have waited. Short runs are made often enough.
+        let certain = || samples.iter().all(|s| s.seconds >= LONG && !s.threads_waited());
+        if clean.len() >= SURE || certain() {
             clean.sort_by(f64::total_cmp);
             let at = |part: usize| clean[(clean.len() - 1) * part / 4];
             return Profile {
@@ -75,9 +84,10 @@ pub(super) struct Task {
     /// What decides its time, if that is known.
     pub(super) key: Option<String>,
     pub(super) work: Work,
+    prior: Prior,
     samples: Vec<Sample>,
-    /// **Seconds** of its first run, in which kernels are made.
-    first: f64,
+    /// Its first run, in which kernels are made.
+    first: Option<Sample>,
     done: bool,
     /// Why it did not run.
     refused: Option<Error>,
@@ -100,8 +110,8 @@ pub(super) enum Input {
 }
 
 impl Task {
-    pub(super) fn new(group: usize, key: Option<String>, work: Work) -> Task {
-        Task { group, key, work, samples: Vec::new(), first: 0.0, done: false, refused: None }
+    pub(super) fn new(group: usize, key: Option<String>, work: Work, prior: Prior) -> Task {
+        Task { group, key, work, prior, samples: Vec::new(), first: None, done: false, refused: None }
     }
 
     /// Whether the next planning will find the same.
@@ -111,12 +121,33 @@ impl Task {
 
     /// What it took; `None` if it could not run.
     pub(super) fn profile(&self) -> Option<Profile> {
-        (!self.samples.is_empty()).then(|| Profile::of(&self.samples))
+        (!self.samples.is_empty()).then(|| Profile::of(&self.samples, &self.prior))
+    }
+
+    /// What it takes as far as that is known, in **seconds**: its first run counts if there is no other.
+    pub(super) fn seconds(&self) -> Option<f64> {
+        self.profile().map(|profile| profile.seconds).or_else(|| Some(self.first?.seconds))
+    }
+
+    /// Whether this profile of it, after several runs or fewer, may show it to be hopeless. What only other work explains shows nothing.
+    fn tells(&self, profile: &Profile, several: bool) -> bool {
+        match profile.disturbed {
+            true => several && !self.prior.is_absurd(profile.seconds),
+            false => several || self.is_long(),
+        }
+    }
+
+    /// Whether even its fastest run was long.
+    fn is_long(&self) -> bool {
+        self.first.iter().chain(&self.samples).all(|sample| sample.seconds >= LONG)
     }
 }
 
-/// The most undisturbed runs of anything, and how many rounds everything takes part in.
-const ROUNDS: (usize, usize) = (7, 2);
+/// The most undisturbed runs of anything.
+const MOST_RUNS: usize = 7;
+
+/// How many rounds everything takes part in: what is long, and what is not.
+const LEAST_ROUNDS: (usize, usize) = (2, SURE);
 
 /// The most rounds, where other work disturbs.
 const MOST_ROUNDS: usize = 60;
@@ -133,43 +164,51 @@ const LONG: f64 = 5e-3;
 const HOPELESS_AT_ONCE: f64 = 2.5;
 
 /// How long to measure.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Limit {
-    /// Where nothing disturbs.
+#[derive(Clone, Copy)]
+pub(super) struct Limit<'a> {
+    /// Where nothing disturbs. What is not sure yet may take all of the budget.
     pub(super) usual: Duration,
-    /// Where other work disturbs, for what is not sure yet.
-    pub(super) disturbed: Duration,
+    pub(super) budget: Budget,
+    /// **Seconds** of a run of the network, by what the tasks took so far.
+    pub(super) run: &'a (dyn Fn(&[Task]) -> f64 + Sync),
 }
 
 /// Runs the tasks by turns: several rounds, fewer if that takes longer than `limit`.
-pub(super) fn measure(tasks: &mut [Task], limit: Limit, stop: &Stop) -> Result<()> {
+pub(super) fn measure(tasks: &mut [Task], limit: Limit<'_>, stop: &Stop) -> Result<()> {
     // One team for all: a worker that has just been woken may share the processor of the thread that woke it for a while.
     blocktensor::run(|| blocktensor::with_stand_ins(|| measure_by_turns(tasks, limit, stop)))
 }
 
-fn measure_by_turns(tasks: &mut [Task], limit: Limit, stop: &Stop) -> Result<()> {
+fn measure_by_turns(tasks: &mut [Task], limit: Limit<'_>, stop: &Stop) -> Result<()> {
     let mut tensors = Tensors::default();
     // Kernels are made in the first run, which does not count.
+    let load = Load::new();
     for task in tasks.iter_mut() {
         stop.check()?;
-        match run(&task.work, &mut tensors, true) {
-            Ok(seconds) => task.first = seconds,
+        match load.sample(|| run(&task.work, &mut tensors, true)) {
+            Ok(sample) => task.first = Some(sample),
             Err(error) => (task.refused, task.done) = (Some(error), true),
         }
     }
     leave_hopeless(tasks);
-    let (start, load) = (Instant::now(), Load::new());
+    let start = Instant::now();
     for round in 0..MOST_ROUNDS {
         let best = best_of_groups(tasks, |task| task.profile().map(|profile| profile.seconds));
-        let mut ran = 0;
+        let (run_seconds, mut ran) = ((limit.run)(tasks), 0);
         for task in tasks.iter_mut().filter(|t| !t.done) {
-            let long = task.first >= LONG;
+            let long = task.is_long();
             if let Some(profile) = task.profile() {
-                let times = if profile.disturbed || round < ROUNDS.1 { HOPELESS.1 } else { HOPELESS.0 };
-                let hopeless = profile.lower > times * best[&task.group] && (long || round >= ROUNDS.1);
-                let limit = if profile.disturbed { limit.disturbed } else { limit.usual };
-                let enough = round >= ROUNDS.1 && start.elapsed() > limit;
-                if hopeless || enough || undisturbed(&task.samples).len() >= ROUNDS.0 {
+                let spent = limit.budget.is_spent(Part::Candidates, run_seconds, profile.disturbed);
+                let least_rounds = match long {
+                    true if spent => 1,
+                    true => LEAST_ROUNDS.0,
+                    false => LEAST_ROUNDS.1,
+                };
+                let several = round >= least_rounds;
+                let times = if profile.disturbed || !several { HOPELESS.1 } else { HOPELESS.0 };
+                let hopeless = task.tells(&profile, several) && profile.lower > times * best[&task.group];
+                let enough = several && (spent || !profile.disturbed && start.elapsed() > limit.usual);
+                if hopeless || enough || undisturbed(&task.samples).len() >= MOST_RUNS {
                     task.done = true;
                     continue;
                 }
@@ -243,12 +282,13 @@ fn best_of_groups(tasks: &[Task], seconds: impl Fn(&Task) -> Option<f64>) -> Has
     best
 }
 
-/// Takes tasks out that a long first run shows to be hopeless. That run is their only sample.
+/// Takes tasks out that a long first run shows to be hopeless. That run is their only sample. Where threads waited, it shows nothing.
 fn leave_hopeless(tasks: &mut [Task]) {
-    let best = best_of_groups(tasks, |task| (!task.done).then_some(task.first));
-    for task in tasks.iter_mut().filter(|t| !t.done && t.first >= LONG) {
-        if task.first > HOPELESS_AT_ONCE * best[&task.group] {
-            task.samples.push(Sample { seconds: task.first, waited: 0.0 });
+    let best = best_of_groups(tasks, |task| Some(task.first?.seconds));
+    for task in tasks.iter_mut().filter(|t| t.is_long()) {
+        let Some(first) = task.first.filter(|first| !first.threads_waited()) else { continue };
+        if first.seconds > HOPELESS_AT_ONCE * best[&task.group] {
+            task.samples.push(first);
             task.done = true;
         }
     }
@@ -303,5 +343,80 @@ fn run(work: &Work, tensors: &mut Tensors, once: bool) -> Result<f64> {
             places.into_iter().for_each(|tensor| tensors.give_back(tensor));
             Ok(seconds)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples(list: &[(f64, f64)]) -> Vec<Sample> {
+        list.iter().map(|&(seconds, waited)| Sample { seconds, waited }).collect()
+    }
+
+    /// Of what writes nothing.
+    fn prior() -> Prior {
+        let nothing = TensorDesc::strided(&[0], DType::F32, MemoryFormat::Contiguous).unwrap();
+        Prior::of_reorder(&(nothing.clone(), nothing))
+    }
+
+    #[test]
+    fn samples_that_no_machine_gives_do_not_count() {
+        let large = TensorDesc::strided(&[1 << 28], DType::F32, MemoryFormat::Contiguous).unwrap();
+        let prior = Prior::of_reorder(&(large.clone(), large));
+        let mut list = samples(&[(1e-9, 0.0), (0.5, 0.0), (0.75, 0.0), (0.75, 0.0)]);
+        let profile = Profile::of(&list, &prior);
+        assert_eq!((profile.runs, profile.lower, profile.disturbed), (3, 0.5, false));
+        list.truncate(1);
+        assert!(Profile::of(&list, &prior).disturbed);
+    }
+
+    #[test]
+    fn few_runs_are_sure_if_they_are_long_and_nobody_waited() {
+        let disturbed = |list: &[(f64, f64)]| Profile::of(&samples(list), &prior()).disturbed;
+        assert!(!disturbed(&[(8e-3, 0.0)]));
+        assert!(!disturbed(&[(8e-3, 0.0), (9e-3, 0.0)]));
+        // A lone run that waited is the fastest of its kind.
+        assert!(disturbed(&[(8e-3, 4e-3)]));
+        assert!(disturbed(&[(8e-3, 0.0), (8e-3, 4e-3)]));
+        assert!(disturbed(&[(1e-3, 0.0), (1e-3, 0.0)]));
+        assert!(!disturbed(&[(1e-3, 0.0), (1e-3, 0.0), (1e-3, 0.0)]));
+        assert!(!disturbed(&[(8e-3, 4e-3), (8e-3, 4e-3), (8e-3, 4e-3)]));
+    }
+
+    #[test]
+    fn what_only_other_work_explains_is_not_given_up() {
+        let desc = TensorDesc::strided(&[1], DType::F32, MemoryFormat::Contiguous).unwrap();
+        let tells = |list: &[(f64, f64)]| {
+            let work = Work::Reorder(Box::new((desc.clone(), desc.clone())));
+            let task = Task { samples: samples(list), ..Task::new(0, None, work, prior()) };
+            let profile = task.profile().unwrap();
+            [task.tells(&profile, false), task.tells(&profile, true)]
+        };
+        assert_eq!(tells(&[(9e-3, 5e-3)]), [false, false]);
+        assert_eq!(tells(&[(5e-5, 4e-5)]), [false, true]);
+        assert_eq!(tells(&[(9e-3, 0.0)]), [true, true]);
+        assert_eq!(tells(&[(1e-3, 0.0); 3]), [false, true]);
+    }
+
+    #[test]
+    fn a_long_first_run_takes_a_task_out_unless_threads_waited() {
+        let desc = TensorDesc::strided(&[1], DType::F32, MemoryFormat::Contiguous).unwrap();
+        let task = |group, seconds, waited| {
+            let work = Work::Reorder(Box::new((desc.clone(), desc.clone())));
+            let first = Some(Sample { seconds, waited });
+            Task { first, ..Task::new(group, None, work, prior()) }
+        };
+        let mut tasks = [
+            task(0, 3e-3, 0.0),
+            task(0, 9e-3, 0.0),
+            task(0, 9e-3, 5e-3),
+            task(0, 6e-3, 0.0),
+            task(1, 9e-3, 0.0),
+        ];
+        leave_hopeless(&mut tasks);
+        assert_eq!(tasks.each_ref().map(|task| task.done), [false, true, false, false, false]);
+        assert_eq!(tasks.each_ref().map(|task| task.samples.len()), [0, 1, 0, 0, 0]);
+        assert!(tasks[1].profile().is_some_and(|profile| !profile.disturbed));
     }
 }

@@ -1,20 +1,18 @@
 //! Plans as a whole, by turns.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use blocktensor::StridedTensor;
 
 use super::super::run::Clock;
 use super::super::{Layouts, Plan};
+use super::budget::{Budget, Part};
 use super::load::{Load, Sample, undisturbed};
 use crate::error::Result;
 use crate::stop::Stop;
 
-/// How often each plan runs: where nothing disturbs, and where other work does.
-const RUNS: (usize, usize) = (4, 8);
-
-/// After so long, other work does not add runs.
-const LONGEST: Duration = Duration::from_secs(2);
+/// How often each plan runs: in any case, where nothing disturbs, and where other work does.
+const RUNS: (usize, usize, usize) = (2, 4, 8);
 
 /// A plan that needs this many times the least time of another does not run again, after this many runs: the first one meets memory
 /// that it never touched, and a moment in which the machine is slow may take as long as it.
@@ -116,26 +114,43 @@ impl Least {
     }
 }
 
-/// Runs the plans by turns. `mixture` is what the nodes and reorders of the plan of measured layouts took alone, in **seconds**.
-pub(super) fn race(layouts: Vec<Layouts>, plans: &[Plan], mixture: f64, stop: &Stop) -> Result<Race> {
-    // One team for all, as in `measure`.
-    blocktensor::run(|| blocktensor::with_stand_ins(|| race_by_turns(layouts, plans, mixture, stop)))
+/// Whether so many rounds are enough. `spent` says that the time for them is over.
+fn is_enough(rounds: usize, disturbed: bool, spent: bool) -> bool {
+    rounds >= RUNS.0 && spent || rounds >= RUNS.1 && !disturbed
 }
 
-fn race_by_turns(layouts: Vec<Layouts>, plans: &[Plan], mixture: f64, stop: &Stop) -> Result<Race> {
+/// Runs the plans by turns. `mixture` is what the nodes and reorders of the plan of measured layouts took alone, in **seconds**.
+pub(super) fn race(
+    layouts: Vec<Layouts>,
+    plans: &[Plan],
+    mixture: f64,
+    budget: &Budget,
+    stop: &Stop,
+) -> Result<Race> {
+    // One team for all, as in `measure`.
+    blocktensor::run(|| blocktensor::with_stand_ins(|| race_by_turns(layouts, plans, mixture, budget, stop)))
+}
+
+fn race_by_turns(
+    layouts: Vec<Layouts>,
+    plans: &[Plan],
+    mixture: f64,
+    budget: &Budget,
+    stop: &Stop,
+) -> Result<Race> {
     let inputs = plans[0].zeros()?;
     let refs: Vec<&StridedTensor> = inputs.iter().collect();
     let alone = |layouts: &Layouts| (*layouts == Layouts::Measured).then_some(mixture);
     let mut least: Vec<Least> =
         plans.iter().zip(&layouts).map(|(plan, l)| Least::new(plan.steps.len(), alone(l))).collect();
     let mut samples: Vec<Vec<Sample>> = vec![Vec::new(); plans.len()];
-    let (start, load) = (Instant::now(), Load::new());
+    let load = Load::new();
     let mut disturbed = false;
-    for round in 0..RUNS.1 {
-        if round >= RUNS.0 && (!disturbed || start.elapsed() > LONGEST) {
+    for round in 0..RUNS.2 {
+        let best = least.iter().map(|l| l.seconds(true)).fold(f64::INFINITY, f64::min);
+        if is_enough(round, disturbed, budget.is_spent(Part::Plans, best, disturbed)) {
             break;
         }
-        let best = least.iter().map(|l| l.seconds(true)).fold(f64::INFINITY, f64::min);
         let open = |l: &Least| round < HOPELESS.1 || l.needs() <= HOPELESS.0 * best;
         let runs = plans.iter().zip(&mut least).zip(&mut samples);
         for ((plan, least), samples) in runs.filter(|((_, l), _)| open(l)) {
@@ -171,6 +186,14 @@ mod tests {
         assert_eq!(first([1.0, 1.006, 1.0], [7, 2, 3], true), 1);
         assert_eq!(first([1.0, 1.03, 0.9], [7, 2, 9], true), 2);
         assert_eq!(first([1.0, 1.004, 1.002], [2, 2, 2], false), 0);
+    }
+
+    #[test]
+    fn the_budget_ends_a_race_but_not_before_each_plan_ran_twice() {
+        let rounds =
+            |disturbed, spent| (0..).find(|&rounds| is_enough(rounds, disturbed, spent) || rounds == RUNS.2);
+        assert_eq!([rounds(false, false), rounds(true, false)], [Some(4), Some(8)]);
+        assert_eq!([rounds(false, true), rounds(true, true)], [Some(2), Some(2)]);
     }
 
     #[test]

@@ -417,6 +417,33 @@ fn no_times_are_kept_for_ops_with_kernels_of_other_crates() {
     assert!(own.is_some() && extended.is_none(), "{own:?} {extended:?}");
 }
 
+#[test]
+fn a_plan_of_a_busy_machine_says_so() {
+    let profile = |disturbed| Some(Profile::once(1.0, disturbed));
+    let of = |disturbed: usize, race| {
+        let list = (0..40).map(|i| vec![profile(i < disturbed), None]).collect();
+        is_busy(&list, race)
+    };
+    assert_eq!([of(0, false), of(2, false), of(3, false), of(0, true)], [false, false, true, true]);
+    assert!(!is_busy(&vec![], false));
+
+    let mut graph = Graph::new();
+    let x = graph.input("x", &[2.into()]).unwrap();
+    let y = graph.op("y", "relu", &[("x", x)], &[]).unwrap();
+    graph.output("y", y).unwrap();
+    let estimated = PlanOptions::new(Layouts::Measured).profiles(Profiles::Estimated);
+    let mut plan = graph.plan(&estimated).unwrap();
+    for busy in [false, true] {
+        plan.measurements.as_mut().unwrap().busy = busy;
+        for text in [plan.to_string(), plan.measurements.as_ref().unwrap().to_string()] {
+            assert_eq!(text.contains("measured on a busy machine"), busy, "{text}");
+        }
+        // A saved plan keeps it.
+        let file = blocktensor::PackedFile::of_bytes("bytes", &plan.to_bytes(false).unwrap()).unwrap();
+        assert_eq!(Plan::load(&file).unwrap().measurements().unwrap().busy, busy);
+    }
+}
+
 /// Estimates of steps that move and compute nothing are 0: no alternative is so many percent slower.
 #[test]
 fn the_text_compares_with_no_time_of_0() {
@@ -439,6 +466,7 @@ fn the_text_compares_with_no_time_of_0() {
             kept: Layouts::Measured,
             estimated: true,
             like: None,
+            busy: false,
             cache_note: None,
         };
         measured.to_string().lines().nth(1).unwrap_or_default().to_string()

@@ -1,0 +1,68 @@
+//! For how long a planning measures: so many runs of the network, and a second.
+//!
+//! Candidates and whole plans share that time. Some runs are made in any case: each candidate runs once while its kernels are made,
+//! and once more unless it is hopeless; short ones run until they are sure, and each plan runs twice. Where these take longer, so does
+//! planning.
+
+use std::time::Instant;
+
+/// Runs of the network, and **seconds** beside them.
+const WHOLE: (f64, f64) = (30.0, 1.0);
+
+/// The part that candidates may take. The rest is for whole plans.
+const FOR_CANDIDATES: f64 = 0.6;
+
+/// The least in **seconds** where other work disturbs: a small network would have no time to meet a quiet moment.
+const DISTURBED: f64 = 4.5;
+
+/// What is measured.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Part {
+    Candidates,
+    Plans,
+}
+
+/// When a planning began.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Budget {
+    start: Instant,
+}
+
+impl Budget {
+    /// From now on.
+    pub(super) fn new() -> Budget {
+        Budget { start: Instant::now() }
+    }
+
+    /// Whether the time for this part is over. `run` is what a run of the network takes as far as that is known, in **seconds**.
+    pub(super) fn is_spent(&self, part: Part, run: f64, disturbed: bool) -> bool {
+        self.start.elapsed().as_secs_f64() > until(part, run, disturbed)
+    }
+}
+
+/// When the part ends, in **seconds** from the start.
+fn until(part: Part, run: f64, disturbed: bool) -> f64 {
+    let whole = WHOLE.0 * run + WHOLE.1;
+    let whole = if disturbed { whole.max(DISTURBED) } else { whole };
+    match part {
+        Part::Candidates => FOR_CANDIDATES * whole,
+        Part::Plans => whole,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_planning_takes_30_runs_and_a_second() {
+        let near = |a: f64, b: f64| (a - b).abs() < 1e-9;
+        assert!(near(until(Part::Plans, 0.25, false), 8.5));
+        assert!(near(until(Part::Candidates, 0.25, false), 5.1));
+        assert!(near(until(Part::Plans, 0.0, false), 1.0));
+        // Beside other work, small networks get more, and large ones do not.
+        assert!(near(until(Part::Plans, 0.005, true), 4.5));
+        assert!(near(until(Part::Candidates, 0.005, true), 2.7));
+        assert!(near(until(Part::Plans, 0.25, true), 8.5));
+    }
+}
