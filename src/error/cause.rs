@@ -10,10 +10,8 @@ pub enum Cause {
     Call,
     /// Weights were packed for a kernel.
     Packing,
-    /// A strided kernel that needs dense input took a copy of a view.
+    /// A strided kernel that needs dense input took a copy of a view. Or a gradient was copied into the format of its operand.
     DenseCopy,
-    /// A gradient was copied into the format of its operand: the incoming gradient has another one.
-    Gradient,
     /// The engine's implementation reorders inside itself (its name says so: `jit_uni_ncsp...`).
     Internal,
     /// An op without a kernel ran on another key's: `dispatch::allow_fallback` was called.

@@ -75,10 +75,18 @@ pub fn sigmoid<M: Arithmetic>(x: f32) -> f32 {
     (if x < 0.0 { e } else { 1.0 }) / (1.0 + e)
 }
 
-/// `torch.nn.functional.silu`: `x * sigmoid(x)`. Error at most 3e-7; 1e-5 below -87, where the sigmoid is subnormal.
+/// `1 + exp(x)`, infinity from 88.4 on. One factor is enough: where `exp(x)` is small, the sum is 1.
+#[inline(always)]
+fn one_plus_exp<M: Arithmetic>(x: f32) -> f32 {
+    let (q, n) = reduce::<M>(clamp(x, -87.0, 89.0), -0.0);
+    1.0 + (1.0 + q) * pow2(n)
+}
+
+/// `torch.nn.functional.silu`: `x * sigmoid(x)`, computed as `x / (1 + exp(-x))`. Error at most 3e-7 for `x > -88`. Below it ends in
+/// `-0.0`, as PyTorch's does, where the exact result is above -6e-37.
 #[inline(always)]
 pub fn silu<M: Arithmetic>(x: f32) -> f32 {
-    x * sigmoid::<M>(x)
+    x / one_plus_exp::<M>(-x)
 }
 
 /// `torch.tanh`. Error at most 2.4e-7.
