@@ -3,9 +3,11 @@
 
     python scripts/int8.py --binary target/release/blocktensor resnet18 resnet50 mobilenet_v2 mobilenet_v3_large
     python scripts/int8.py --binary ... --threads 1 --rounds 5 resnet50
+    python scripts/int8.py --binary ... --format QOperator resnet18 mobilenet_v2
 
 Weights are random; the statistics of batch norms are those of a forward pass, so that activations have a scale (the seed is printed).
 Errors are relative L2 norms: of ONNX Runtime's int8 result and of ours, beside its f32 result, and of ours beside its int8 result.
+`--format` is that of the quantiser: QDQ, or ops on integers (QLinearConv, and QLinearAdd, QGemm ... of com.microsoft).
 Times are least ones, each way a process by itself, by turns. It needs torch, torchvision, onnx, onnxruntime and numpy.
 """
 
@@ -35,7 +37,7 @@ print(min(times) * 1e3)
 """
 
 
-def export(name: str, folder: Path, batch: int) -> None:
+def export(name: str, folder: Path, batch: int, form: str) -> None:
     """Writes NAME.onnx, NAME_int8.onnx and x.npy."""
     import torch
     import torchvision
@@ -64,7 +66,7 @@ def export(name: str, folder: Path, batch: int) -> None:
             return {"x": torch.randn(batch, 3, 224, 224).numpy()} if self.left >= 0 else None
 
     of = {"activation_type": QuantType.QUInt8, "weight_type": QuantType.QInt8, "per_channel": True}
-    quantize_static(prepared, str(folder / f"{name}_int8.onnx"), Reader(), quant_format=QuantFormat.QDQ, **of)
+    quantize_static(prepared, str(folder / f"{name}_int8.onnx"), Reader(), quant_format=QuantFormat[form], **of)
     np.save(folder / "x.npy", x.numpy())
 
 
@@ -91,12 +93,13 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--format", choices=("QDQ", "QOperator"), default="QDQ")
     args = parser.parse_args()
-    print(f"seed {SEED}, batch {args.batch}, {args.threads} thread(s); times in ms, the least of {args.rounds} rounds by turns")
+    print(f"seed {SEED}, batch {args.batch}, {args.threads} thread(s), {args.format}; times in ms, the least of {args.rounds} rounds by turns")
     for name in args.names:
         with tempfile.TemporaryDirectory() as place:
             folder = Path(place)
-            export(name, folder, args.batch)
+            export(name, folder, args.batch, args.format)
             f32, int8 = folder / f"{name}.onnx", folder / f"{name}_int8.onnx"
             times: dict[str, list[float]] = {}
             for _ in range(args.rounds):

@@ -58,7 +58,7 @@ CROP = {
     "test_maxpool_3d_default": (9, 8),
 }
 
-DTYPES = {"float32": "F32", "int64": "I64", "int32": "I32", "uint8": "U8", "bool": "BOOL"}
+DTYPES = {"float32": "F32", "int64": "I64", "int32": "I32", "uint8": "U8", "int8": "I8", "bool": "BOOL"}
 
 
 def write_safetensors(path, tensors, metadata):

@@ -11,6 +11,8 @@ mod microsoft;
 mod models;
 mod onnx_nodes;
 mod ops;
+mod qoperator;
+mod qoperator_network;
 mod quantize;
 mod refused;
 mod shapes;

@@ -7,7 +7,7 @@ use rten_onnx::onnx::AttributeProto;
 use crate::support::{Model, assert_close, float, floats, int, ramp, word};
 
 /// The last node is one of `com.microsoft`.
-fn of_microsoft(mut model: Model) -> Model {
+pub fn of_microsoft(mut model: Model) -> Model {
     if let Some(node) = model.graph.node.last_mut() {
         node.domain = Some("com.microsoft".to_string());
     }

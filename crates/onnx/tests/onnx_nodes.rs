@@ -35,10 +35,12 @@ fn numbers(view: &TensorView<'_>) -> Vec<f64> {
         Dtype::I64 => data.as_chunks::<8>().0.iter().map(|b| i64::from_le_bytes(*b) as f64).collect(),
         Dtype::I32 => data.as_chunks::<4>().0.iter().map(|b| f64::from(i32::from_le_bytes(*b))).collect(),
         Dtype::U8 | Dtype::BOOL => data.iter().map(|&b| f64::from(b)).collect(),
+        Dtype::I8 => data.iter().map(|&b| f64::from(b as i8)).collect(),
         other => panic!("data of type {other:?}"),
     }
 }
 
+/// An input. A run takes integers of all widths as s32.
 fn input(view: &TensorView<'_>) -> StridedTensor {
     let values = numbers(view);
     match view.dtype() {
@@ -46,7 +48,7 @@ fn input(view: &TensorView<'_>) -> StridedTensor {
             let values: Vec<f32> = values.into_iter().map(|v| v as f32).collect();
             StridedTensor::from_slice(&values, view.shape())
         }
-        Dtype::U8 | Dtype::BOOL => {
+        Dtype::BOOL => {
             let values: Vec<u8> = values.into_iter().map(|v| v as u8).collect();
             StridedTensor::from_slice(&values, view.shape())
         }

@@ -14,7 +14,7 @@ impl Model {
         self
     }
 
-    fn pair(self, name: &str, scale: f32, of: DataType, zero_point: i16) -> Model {
+    pub fn pair(self, name: &str, scale: f32, of: DataType, zero_point: i16) -> Model {
         self.floats(&format!("{name}_scale"), &[], &[scale]).bytes_of(
             &format!("{name}_zero"),
             of,

@@ -244,7 +244,7 @@ fn modulo(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> 
     Ok(vec![cx.integers(IntegerFunction::FloatFmod, &[a, b])?])
 }
 
-fn select(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+pub(super) fn select(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
     let condition = input(inputs, 0, cx)?;
     if condition.element_type() != ElementType::Bool {
         let got = condition.element_type();

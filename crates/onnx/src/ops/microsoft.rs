@@ -43,7 +43,7 @@ pub(super) const OPS: &[Op] = &[
 ];
 
 /// Refuses inputs that the op does not have: they would be ignored.
-fn check_count(inputs: &[Option<Value>], most: usize, cx: &Expansion<'_>) -> Result<()> {
+pub(super) fn check_count(inputs: &[Option<Value>], most: usize, cx: &Expansion<'_>) -> Result<()> {
     if inputs.len() <= most {
         return Ok(());
     }

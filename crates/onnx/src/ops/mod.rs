@@ -16,6 +16,7 @@ pub(crate) mod microsoft;
 mod norm;
 mod pad;
 mod pool;
+mod qoperator;
 mod quantize;
 pub(crate) mod reduce;
 mod resize;
@@ -94,7 +95,7 @@ pub(crate) fn find(name: &str) -> Option<&'static Op> {
 
 /// The op of this name in the domain [`microsoft::DOMAIN`].
 pub(crate) fn find_microsoft(name: &str) -> Option<&'static Op> {
-    microsoft::OPS.iter().find(|op| op.name == name)
+    microsoft::OPS.iter().chain(qoperator::OPS).find(|op| op.name == name)
 }
 
 #[cfg(test)]

@@ -250,7 +250,11 @@ fn with_indices(node: &OnnxNode, x: &Value, pool: &Pool, cx: &mut Expansion<'_>)
     Ok(vec![cx.reshape(&largest, &dims)?, cx.reshape(&index, &dims)?])
 }
 
-fn average_pool(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+pub(super) fn average_pool(
+    node: &OnnxNode,
+    inputs: &[Option<Value>],
+    cx: &mut Expansion<'_>,
+) -> Result<Vec<Value>> {
     let x = float_input(inputs, 0, cx)?;
     let pool = Pool::of(node, x, cx)?;
     let with_pads = node.int("count_include_pad").unwrap_or(0) != 0;
@@ -317,13 +321,17 @@ fn root(cx: &mut Expansion<'_>, x: &Value, p: f32) -> Result<Value> {
 
 fn global_pool(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
     let x = float_input(inputs, 0, cx)?;
-    let is_average = node.op_type() == "GlobalAveragePool";
+    Ok(vec![global_pool_of(x, node.op_type() == "GlobalAveragePool", cx)?])
+}
+
+/// The mean or the largest of each channel's pixels.
+pub(super) fn global_pool_of(x: &Value, is_average: bool, cx: &mut Expansion<'_>) -> Result<Value> {
     if (3..=5).contains(&x.rank()) {
         let op = if is_average { "global_avg_pool" } else { "global_max_pool" };
-        return Ok(vec![build::unary(cx, op, x)?]);
+        return build::unary(cx, op, x);
     }
     let axes: Vec<usize> = (2..x.rank()).collect();
-    Ok(vec![build::reduce(cx, if is_average { "mean" } else { "amax" }, x, &axes, true)?])
+    build::reduce(cx, if is_average { "mean" } else { "amax" }, x, &axes, true)
 }
 
 fn global_lp_pool(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {

@@ -45,7 +45,7 @@ pub(super) fn not_of_8_bits(of: impl std::fmt::Display, cx: &Expansion<'_>) -> E
 }
 
 /// A scale as a vector.
-fn scale(inputs: &[Option<Value>], i: usize, cx: &mut Expansion<'_>) -> Result<Value> {
+pub(super) fn scale(inputs: &[Option<Value>], i: usize, cx: &mut Expansion<'_>) -> Result<Value> {
     let scale = float_input(inputs, i, cx)?;
     vector(scale, "scale", cx)
 }
@@ -117,7 +117,7 @@ pub(super) fn stated(node: &OnnxNode, attribute: &str) -> Option<DataType> {
     Some(DataType(i32::try_from(number).unwrap_or(i32::MAX)))
 }
 
-fn quantized(
+pub(super) fn quantized(
     x: &Value,
     scale: &Value,
     zero_point: &Value,
@@ -145,7 +145,7 @@ fn dequantize_linear(
 }
 
 /// The numbers that integers stand for.
-fn dequantized(
+pub(super) fn dequantized(
     x: &Value,
     scale: &Value,
     given: Option<&Value>,
@@ -243,10 +243,12 @@ fn qlinear_conv(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_
 }
 
 fn qlinear_matmul(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
-    if [1, 4, 6].iter().any(|&i| maybe(inputs, i).is_some_and(|scale| scale.numel() != 1)) {
-        return Err(cx.unsupported("scales for rows or columns"));
+    if [1, 6].iter().any(|&i| maybe(inputs, i).is_some_and(|scale| scale.numel() != 1)) {
+        return Err(cx.unsupported("scales for rows"));
     }
-    let ((a, _), (b, _)) = (operand(inputs, 0, 1, cx)?, operand(inputs, 3, 1, cx)?);
+    // B may have a scale for each column.
+    let columns = input(inputs, 3, cx)?.rank().saturating_sub(1) as i64;
+    let ((a, _), (b, _)) = (operand(inputs, 0, 1, cx)?, operand(inputs, 3, columns, cx)?);
     let y = matmul(node, &[Some(a), Some(b)], cx)?.swap_remove(0);
     result(&y, inputs, cx)
 }

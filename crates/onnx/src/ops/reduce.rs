@@ -93,14 +93,7 @@ fn reduce_over(
             }
             build::reduce(cx, op, x, axes, keep)?
         }
-        "ReduceMean" => {
-            let spatial: Vec<usize> = (2..x.rank()).collect();
-            if (3..=5).contains(&x.rank()) && axes == spatial && x.dims().iter().all(|&d| d > 0) {
-                let y = build::unary(cx, "global_avg_pool", x)?;
-                return cx.reshape(&y, &kept_dims(x.dims(), axes, keep));
-            }
-            build::reduce(cx, "mean", x, axes, keep)?
-        }
+        "ReduceMean" => mean(x, axes, keep, cx)?,
         "ReduceL1" => {
             let size = build::unary(cx, "abs", x)?;
             build::reduce(cx, "sum", &size, axes, keep)?
@@ -133,6 +126,16 @@ fn reduce_over(
             build::binary(cx, "add", &log, &largest)?
         }
     })
+}
+
+/// The mean over axes in ascending order.
+pub(super) fn mean(x: &Value, axes: &[usize], keep: bool, cx: &mut Expansion<'_>) -> Result<Value> {
+    let spatial: Vec<usize> = (2..x.rank()).collect();
+    if (3..=5).contains(&x.rank()) && axes == spatial && x.dims().iter().all(|&d| d > 0) {
+        let y = build::unary(cx, "global_avg_pool", x)?;
+        return cx.reshape(&y, &kept_dims(x.dims(), axes, keep));
+    }
+    build::reduce(cx, "mean", x, axes, keep)
 }
 
 /// The sizes of a reduction's result.
