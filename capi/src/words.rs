@@ -35,6 +35,7 @@ impl Door for C<'_> {
                 Ok(layout) => return format!("bt_to_blocked(t, \"{layout}\", &out)"),
                 Err(_) => "bt_to_blocked",
             },
+            Call::InFormat(name) => return format!("bt_to_strided(t, \"{name}\", &out)"),
             Call::ReorderTo(layout) => return format!("bt_to_blocked(t, \"{layout}\", &out)"),
             Call::NativeLayout(_) => "NULL",
             Call::ToDType(dtype) => return format!("bt_cast(t, BT_{}, &out)", dtype.to_uppercase()),

@@ -60,6 +60,8 @@ calls! {
     OfBackend(call: &'static str = "to_tiles") => call;
     /// A row-major copy, unless the tensor is one.
     Contiguous => "contiguous(MemoryFormat::Contiguous)";
+    /// A copy in the memory format of this name, unless the tensor has it.
+    InFormat(name: String = "channels_last".into()) => format!("contiguous(\"{name}\".parse()?)");
     /// A copy in the same format.
     Copy => "copy(MemoryFormat::Preserve)";
     /// A conversion to the dtype of this name.

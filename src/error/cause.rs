@@ -20,11 +20,11 @@ pub enum Cause {
 
 impl Cause {
     /// All of them, in the order of reports.
-    pub(crate) const ALL: [Cause; 6] =
-        [Cause::Call, Cause::Packing, Cause::DenseCopy, Cause::Gradient, Cause::Internal, Cause::Fallback];
+    pub(crate) const ALL: [Cause; 5] =
+        [Cause::Call, Cause::Packing, Cause::DenseCopy, Cause::Internal, Cause::Fallback];
 
-    /// How to do without.
-    pub(crate) fn remedy(self) -> Text {
+    /// How to do without a reorder to this layout.
+    pub(crate) fn remedy(self, to: &str) -> Text {
         match self {
             Cause::Call => "move the call out of the scope".into(),
             Cause::Packing => {
@@ -32,10 +32,14 @@ impl Cause {
                 once + Call::PackedConv + ", " + Call::PackedLinear + ")"
             }
             Cause::DenseCopy => {
-                Text::from("pass a dense tensor: call ") + Call::Contiguous + " before the scope"
-            }
-            Cause::Gradient => {
-                "before the scope, bring the gradient into the memory format of the op's result".into()
+                let before = Text::from("before the scope, bring the tensor into that layout");
+                match to {
+                    "contiguous" => before + ": call " + Call::Contiguous,
+                    _ if to.starts_with("channels_last") => {
+                        before + ": call " + Call::InFormat(to.to_string())
+                    }
+                    _ => before,
+                }
             }
             Cause::Internal => "pass a channels-last or blocked tensor, whose kernels reorder nothing".into(),
             Cause::Fallback => {
@@ -51,7 +55,6 @@ impl std::fmt::Display for Cause {
             Cause::Call => "call",
             Cause::Packing => "packing",
             Cause::DenseCopy => "dense copy",
-            Cause::Gradient => "gradient in another format",
             Cause::Internal => "inside the kernel",
             Cause::Fallback => "fallback",
         })

@@ -173,7 +173,7 @@ pub struct ReorderDenied {
 impl ReorderDenied {
     fn tell(&self, to: &mut dyn Write, door: &dyn Door) -> fmt::Result {
         let ReorderDenied { op, from, to: into, shape, bytes, cause, location, rule } = self;
-        let (op, rule, remedy) = (door.op(op), rule.told(door), cause.remedy().told(door));
+        let (op, rule, remedy) = (door.op(op), rule.told(door), cause.remedy(into).told(door));
         write!(
             to,
             "op `{op}`: reorder of {shape} from {from} to {into} ({bytes} bytes; {cause}) at {location}: {rule}; {remedy}"
@@ -439,7 +439,7 @@ impl Error {
     pub fn remedy(&self) -> Text {
         match self {
             Error::UnsupportedOp(u) => u.remedy.clone(),
-            Error::ReorderDenied(r) => r.cause.remedy(),
+            Error::ReorderDenied(r) => r.cause.remedy(&r.to),
             other => other.complaint().map(|c| c.remedy.clone()).unwrap_or_default(),
         }
     }

@@ -310,7 +310,7 @@ fn in_strides_of(args: &Args<'_>, x: &StridedTensor, made: StridedTensor) -> Res
     let (from, to) = (Described(&made.dims, &made.strides), Described(&made.dims, &strides));
     let what = Move {
         op: args.op(),
-        cause: Cause::Gradient,
+        cause: Cause::DenseCopy,
         from: &from,
         to: &to,
         dims: &made.dims,

@@ -181,10 +181,11 @@ fn copies_are_in_the_ledger() {
     let denied = ledger::deny_reorders(|| backward(&op, &x, &y, &other)).unwrap_err();
     assert!(matches!(denied, Error::ReorderDenied(_)), "{denied}");
     // The remedy works.
-    let remedy = "before the scope, bring the gradient into the memory format of the op's result";
-    assert!(denied.to_string().ends_with(remedy), "{denied}");
+    let remedy = "; before the scope, bring the tensor into that layout: call `contiguous(\"channels_last\".parse()?)`";
+    let text = denied.to_string();
+    assert!(text.contains("to channels_last") && text.ends_with(remedy), "{text}");
     let TensorRef::Strided(other) = other.tensor_ref() else { panic!("it is strided") };
-    let other = other.contiguous(MemoryFormat::ChannelsLast).unwrap().into();
+    let other = other.contiguous("channels_last".parse().unwrap()).unwrap().into();
     assert_eq!(plain(&ledger::deny_reorders(|| backward(&op, &x, &y, &other)).unwrap()), plain(&made));
     // Blocked, only weights are copied, where the gradient by the source is asked for.
     let x = ones(&[1, 17, 4, 4], Kind::Blocked(16));

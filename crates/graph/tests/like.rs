@@ -67,6 +67,12 @@ fn choices_that_make_too_many_reorders_are_not_taken() {
     let sized = |layouts, n| PlanOptions::new(layouts).size("n", n).size("h", 12);
     let blocked = graph.plan(&sized(Layouts::Blocked, 1)).unwrap();
     assert!(!blocked.reorders().is_empty());
-    let plan = graph.plan(&sized(Layouts::Measured, 2).like(&blocked).at_most_reorders(0)).unwrap();
+    let options = || sized(Layouts::Measured, 2).profiles(Profiles::Estimated).at_most_reorders(0);
+    if graph.plan(&options()).is_err() {
+        // oneDNN has no row-major convolutions that are fast.
+        assert!(blocktensor::build_info().engine.is_some());
+        return;
+    }
+    let plan = graph.plan(&options().like(&blocked)).unwrap();
     assert!(plan.reorders().is_empty() && plan.measurements().unwrap().like.is_none());
 }

@@ -66,6 +66,7 @@ impl Door for Words {
                 Err(_) => ".to_blocked()",
             },
             Call::ReorderTo(layout) => return format!(".to_blocked(\"{layout}\")"),
+            Call::InFormat(name) => return format!(".contiguous(\"{name}\")"),
             Call::ReorderToAny => ".to_blocked(layout)",
             Call::NativeLayout(_) => "None",
             // An array of numpy has no such method.
