@@ -3,8 +3,8 @@
 
 use blocktensor::ops::{self, Conv1d, Conv2d, Conv3d, ConvTranspose2d, Fusion};
 use blocktensor::{
-    BlockedTensor, BoundOp, Layout, MemoryFormat, Operand, Operator, PackedConv2d, PackedConvTranspose2d,
-    PackedFile, PackedLinear, PackedWriter, Result, Source, StridedTensor, Tensor,
+    AnyConvPacker, BlockedTensor, BoundOp, DType, Layout, MemoryFormat, Operand, Operator, PackedConv2d,
+    PackedConvTranspose2d, PackedFile, PackedLinear, PackedWriter, Result, Source, StridedTensor, Tensor,
 };
 
 use crate::support::Rng;
@@ -56,6 +56,26 @@ fn gradients(op: &str, x: Tensor, weights: Tensor) -> Result<Vec<f32>> {
         all.extend(numbers);
     }
     Ok(all)
+}
+
+/// Any result, as f32.
+fn as_f32(y: Tensor) -> Result<Vec<f32>> {
+    let y = match y {
+        Tensor::Blocked(y) => {
+            y.check_tail()?;
+            y.to_strided(MemoryFormat::Contiguous)?
+        }
+        Tensor::Strided(y) => y,
+        Tensor::Opaque(_) => unreachable!("no key but ours"),
+    };
+    y.to_dtype(DType::F32)?.to_vec()
+}
+
+/// A packed convolution of such a source, with 3x3 weights of a dtype.
+fn typed(x: Tensor, weights: DType) -> Result<Vec<f32>> {
+    let w = plain(&[33, x.tensor_ref().dims()[1], 3, 3])?.to_dtype(weights)?;
+    let packer = AnyConvPacker::new("conv2d", &w, None, &[("padding", vec![1i64].into())])?;
+    as_f32(packer.pack_for(&Source::of(&x)?)?.run(&x)?)
 }
 
 pub const JOBS: &[Job] = &[
@@ -136,6 +156,27 @@ pub const JOBS: &[Job] = &[
     }),
     ("conv_transpose2d, gradients, blocked", || {
         gradients("conv_transpose2d", blocked(&[2, 33, 4, 5])?.into(), weights(&[17, 33, 3, 3])?.into())
+    }),
+    ("conv2d of integers, packed, nchw", || {
+        typed(plain(&[2, 20, 6, 5])?.to_dtype(DType::U8)?.into(), DType::S8)
+    }),
+    ("conv2d of integers, packed, nhwc", || {
+        typed(nhwc(&[2, 20, 6, 5])?.to_dtype(DType::S8)?.into(), DType::S8)
+    }),
+    ("conv2d of integers, packed, blocked", || {
+        typed(blocked(&[2, 20, 6, 5])?.to_dtype(DType::U8)?.into(), DType::S8)
+    }),
+    ("conv2d in bf16, packed, nhwc", || {
+        typed(nhwc(&[2, 32, 6, 5])?.to_dtype(DType::BF16)?.into(), DType::F32)
+    }),
+    ("conv2d in bf16, packed, blocked", || {
+        typed(blocked(&[2, 32, 6, 5])?.to_dtype(DType::BF16)?.into(), DType::F32)
+    }),
+    ("quantised, and back, blocked", || {
+        let (scale, zero) =
+            (StridedTensor::from_slice(&[0.5f32], &[1])?, StridedTensor::from_slice(&[3i32], &[1])?);
+        let y = ops::quantize(&blocked(&[2, 20, 6, 5])?, &scale, &zero, 1, DType::S8)?;
+        numbers(&ops::dequantize(&y, &scale, &zero, 1)?)
     }),
     ("matmul", || ops::matmul(&plain(&[7, 40])?, &plain(&[40, 9])?)?.to_vec()),
     ("packed file, written and read", || {

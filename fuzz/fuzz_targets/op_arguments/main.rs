@@ -257,7 +257,9 @@ fn weights(input: &mut Input, op: &str, first: &First) -> Value {
     }
     let mut dims = if op.starts_with("conv_t") { vec![c, o / g] } else { vec![o, c / g] };
     dims.extend((2..rank).map(|_| input.between(1, 3)));
-    let plain = strided(input, &dims, first.dtype, first.fill);
+    // Convolutions of integers have s8 weights.
+    let dtype = if first.dtype == DType::U8 { DType::S8 } else { first.dtype };
+    let plain = strided(input, &dims, dtype, first.fill);
     if first.layout.is_none() {
         return Value::Tensor(plain.into());
     }
