@@ -12,7 +12,15 @@ use support::{
     save_plan, stored, take, tensor, text,
 };
 
-const NAMES: [&str; 5] = ["resnet", "mobilenet", "unet", "densenet", "hybrid"];
+/// Networks, and the forms of their files: of both of PyTorch's exporters, and quantised by ONNX Runtime.
+const NETWORKS: [(&str, [&str; 2]); 6] = [
+    ("resnet", ["", ".dynamo"]),
+    ("mobilenet", ["", ".dynamo"]),
+    ("unet", ["", ".dynamo"]),
+    ("densenet", ["", ".dynamo"]),
+    ("hybrid", ["", ".dynamo"]),
+    ("quantised", [".qdq", ".qoperator"]),
+];
 const LAYOUTS: [&str; 3] = ["nchw", "nhwc", "blocked"];
 
 /// The named sizes of a model's inputs, with the sizes of the image.
@@ -24,12 +32,12 @@ fn sizes(model: bt_handle, dims: &[i64]) -> Vec<(String, i64)> {
 
 #[test]
 fn the_small_networks_give_their_stored_answers_in_every_layout() {
-    for name in NAMES {
+    for (name, forms) in NETWORKS {
         let (dims, image) = array(&format!("{name}.image.npy"));
         let (_, want) = array(&format!("{name}.output.npy"));
         let x = tensor(&dims, &image);
-        for exporter in ["", ".dynamo"] {
-            let model = load(&stored(&format!("{name}{exporter}.onnx"))).unwrap();
+        for form in forms {
+            let model = load(&stored(&format!("{name}{form}.onnx"))).unwrap();
             let sizes = sizes(model, &dims);
             let sizes: Vec<(&str, i64)> = sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
             for layout in LAYOUTS {
@@ -37,7 +45,7 @@ fn the_small_networks_give_their_stored_answers_in_every_layout() {
                 let outs = run(bt_plan_run, plan, &[x]).unwrap();
                 assert_eq!(outs.len(), 1);
                 let apart = distance(&take(outs[0], want.len()), &want);
-                assert!(apart < 1e-5, "{name}{exporter} in {layout}: {apart:e}");
+                assert!(apart < 1e-5, "{name}{form} in {layout}: {apart:e}");
                 let said = described(bt_describe, plan).unwrap();
                 assert!(said.starts_with(&format!("layouts: {layout}\n")), "{said}");
                 assert_eq!(bt_free(plan), 0);

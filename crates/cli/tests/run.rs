@@ -1,16 +1,22 @@
 //! `run` and `plan` on the exported networks.
 
+use blocktensor::dispatch::Isa;
+
 use crate::support::{LAYOUTS, Node, data, model, port, run, text, unary, write_model, write_npy};
 use rten_onnx::onnx::{DataType, GraphProto, NodeProto, TensorProto};
 
 const NETWORKS: [&str; 5] = ["resnet", "mobilenet", "unet", "densenet", "hybrid"];
+/// The forms of the networks that PyTorch exported, and of the one that ONNX Runtime quantised.
+const FORMS: [&str; 2] = ["", ".dynamo"];
+const QUANTISED: [&str; 2] = [".qdq", ".qoperator"];
 
 #[test]
 fn exported_networks_give_onnx_runtimes_answers_in_every_layout() {
-    for network in NETWORKS {
+    let networks = NETWORKS.map(|network| (network, FORMS)).into_iter().chain([("quantised", QUANTISED)]);
+    for (network, forms) in networks {
         let (image, answer) = (data(&format!("{network}.image.npy")), data(&format!("{network}.output.npy")));
-        for exporter in ["", ".dynamo"] {
-            let model = data(&format!("{network}{exporter}.onnx"));
+        for form in forms {
+            let model = data(&format!("{network}{form}.onnx"));
             for layout in LAYOUTS {
                 let done = run(&[
                     "run",
@@ -30,6 +36,11 @@ fn exported_networks_give_onnx_runtimes_answers_in_every_layout() {
                 assert!(error < 1e-5, "{model} {layout}: {error}");
                 assert_eq!(report["checks"][0]["passed"], true);
                 assert!(done.err.is_empty(), "{}", done.err);
+                if network == "quantised" {
+                    let plan = run(&["plan", &model, "--size", "batch=1", "--layout", layout]).succeeds().out;
+                    let integers = plan.matches("(blocktensor:int8)").count();
+                    assert_eq!(integers, if Isa::has_byte_products() { 10 } else { 0 }, "{plan}");
+                }
             }
         }
     }
