@@ -37,9 +37,9 @@ fn exported_networks_give_onnx_runtimes_answers_in_every_layout() {
                 assert_eq!(report["checks"][0]["passed"], true);
                 assert!(done.err.is_empty(), "{}", done.err);
                 if network == "quantised" {
-                    let plan = run(&["plan", &model, "--size", "batch=1", "--layout", layout]).succeeds().out;
-                    let integers = plan.matches("(blocktensor:int8)").count();
-                    assert_eq!(integers, if Isa::has_byte_products() { 10 } else { 0 }, "{plan}");
+                    let plan = run(&["plan", &model, "--size", "batch=1", "--layout", layout]);
+                    let integers = plan.succeeds().out.matches("(blocktensor:int8)").count();
+                    assert_eq!(integers, if Isa::has_byte_products() { 10 } else { 0 }, "{}", plan.out);
                 }
             }
         }
