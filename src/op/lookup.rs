@@ -6,6 +6,7 @@ use crate::dtype::DType;
 use crate::error::{Call, Complaint, Error, Text};
 use crate::op::args::Args;
 use crate::op::kernel::Kernel;
+use crate::op::kernel::Propagation;
 use crate::op::rules::{DTypes, OutputDType, any_of};
 use crate::op::schema::{ArgSpec, Schema};
 use crate::tensor::any::{TensorMut, TensorRef};
@@ -184,6 +185,8 @@ fn quantized<'a>(args: &Args<'a>) -> Option<(&'static ArgSpec, TensorRef<'a>)> {
 /// The error of a call whose tensors none of these kernels takes. It is about the first operand whose dtype no kernel takes beside
 /// the operands before it; if there is none, about quantisation.
 pub(crate) fn refused<'k>(args: &Args<'_>, kernels: impl Iterator<Item = &'k Kernel>) -> Error {
+    let mut kernels = kernels.peekable();
+    let all_of = kernels.peek().map(|kernel| kernel.propagation());
     let all: Vec<&DTypeTuple> = kernels.flat_map(|kernel| kernel.dtypes).collect();
     let mut left = all.clone();
     for (at, (spec, t)) in args.tensors_with_specs().enumerate() {
@@ -192,7 +195,8 @@ pub(crate) fn refused<'k>(args: &Args<'_>, kernels: impl Iterator<Item = &'k Ker
         if !left.iter().any(taken) {
             let dtypes = each_once(left.iter().map(|tuple| tuple.operand(i, spec))).unwrap_or_default();
             let is_taken_alone = all.iter().any(taken);
-            return wrong_dtype(args, at, &dtypes, is_taken_alone);
+            let of_gradient = all_of.is_some_and(|propagation| propagation == Propagation::Backward);
+            return wrong_dtype(args, at, &dtypes, is_taken_alone, of_gradient);
         }
         left.retain(taken);
     }
@@ -203,7 +207,13 @@ pub(crate) fn refused<'k>(args: &Args<'_>, kernels: impl Iterator<Item = &'k Ker
 
 /// The error of tensor `at` of a call. `dtypes` are those that kernels take for it beside the tensors before it. If kernels take
 /// its dtype alone, the tensors before it are what is wrong, too.
-fn wrong_dtype(args: &Args<'_>, at: usize, dtypes: &[DType], is_taken_alone: bool) -> Error {
+fn wrong_dtype(
+    args: &Args<'_>,
+    at: usize,
+    dtypes: &[DType],
+    is_taken_alone: bool,
+    of_gradient: bool,
+) -> Error {
     let tensors: Vec<_> = args.tensors_with_specs().take(at + 1).collect();
     let [before @ .., (spec, t)] = tensors.as_slice() else { unreachable!("a tensor of the call") };
     let number = before.iter().filter(|(other, _)| other.name == spec.name).count();
@@ -214,6 +224,8 @@ fn wrong_dtype(args: &Args<'_>, at: usize, dtypes: &[DType], is_taken_alone: boo
     // A conversion would cut fractions off.
     let rounds = t.dtype().is_float() && !dtypes.iter().any(|d| d.is_float());
     let convert = || match dtypes.first() {
+        // A conversion is a call of the tape, too.
+        _ if of_gradient => "compute in that dtype what is differentiated, or take it out of the tape".into(),
         None => "pass another tensor".into(),
         Some(DType::F32) if t.quantization().is_some() => {
             Text::from("make numbers of it with ") + Call::Dequantized
@@ -223,7 +235,8 @@ fn wrong_dtype(args: &Args<'_>, at: usize, dtypes: &[DType], is_taken_alone: boo
         }
         Some(to) => convert(*to),
     };
-    let of_kernels = || format!("the kernel for key `{}` takes {}", args.key(), names(dtypes));
+    let what = if of_gradient { "gradient" } else { "kernel" };
+    let of_kernels = || format!("the {what} for key `{}` takes {}", args.key(), names(dtypes));
     match spec.dtypes {
         DTypes::Fixed(list, rule) => {
             let rule = if list == dtypes { rule.to_string() } else { of_kernels() };

@@ -207,6 +207,18 @@ fn copies_are_in_the_ledger() {
     }
 }
 
+/// The ops take bf16, their gradients do not: a conversion would be a call of the tape, too.
+#[test]
+fn dtypes_that_a_gradient_does_not_take_are_told_as_the_gradients() {
+    let half =
+        StridedTensor::full(&[2], 1f32, MemoryFormat::Contiguous).unwrap().to_dtype(DType::BF16).unwrap();
+    let op = bound("relu", &["x"], &[]);
+    let y = op.run(&[half.tensor_ref()]).unwrap().remove(0);
+    let error = backward(&op, &half.into(), &y, &y).unwrap_err().to_string();
+    let rule = "the gradient for key `strided` takes f32; compute in that dtype what is differentiated";
+    assert!(error.contains(rule), "{error}");
+}
+
 #[test]
 fn another_backend_registers_gradients_of_its_key() {
     fn gradient(call: &Backward<'_>) -> blocktensor::Result<dispatch::Gradients> {

@@ -25,21 +25,38 @@ mod loss;
 mod sgd;
 mod tape;
 
-use blocktensor::{Complaint, Error, Operand, Result, Tensor};
+use blocktensor::{Complaint, Error, Operand, Result, Tensor, TensorRef};
 
 pub use adamw::{AdamW, AdamWState};
 pub use loss::{cross_entropy, loss, mse_loss};
 pub use sgd::Sgd;
 pub use tape::{Gradients, Recording, Tape, Var, check, record};
 
-/// Refuses what is not of the sizes of weights: element-wise ops would broadcast the one or the other.
+/// Refuses what is not as the weights are: element-wise ops would broadcast the one or the other, or name operands of their own.
 fn check_sizes(weights: &Tensor, argument: &'static str, x: &Tensor, remedy: &str) -> Result<()> {
     let (weights, x) = (weights.tensor_ref(), x.tensor_ref());
-    if weights.dims() == x.dims() {
-        return Ok(());
+    if !weights.dtype().is_float() {
+        let rule = "weights that an optimiser moves are numbers of f32 or bf16";
+        let remedy = "leave them out of the step";
+        return Err(Error::UnsupportedDType(Complaint::new(
+            "step",
+            "weights",
+            weights.describe(),
+            rule,
+            remedy,
+        )));
     }
-    let rule = format!("the weights are {}, and it has their sizes", weights.describe());
-    Err(Error::ShapeMismatch(Complaint::new("step", argument, x.describe(), rule, remedy)))
+    let has_other_layout =
+        matches!((weights, x), (TensorRef::Blocked(w), TensorRef::Blocked(x)) if w.layout() != x.layout());
+    let (error, what): (fn(Box<Complaint>) -> Error, _) = match () {
+        () if weights.dims() != x.dims() => (Error::ShapeMismatch, "sizes"),
+        () if weights.dtype() != x.dtype() => (Error::DTypeMismatch, "dtype"),
+        () if weights.key() != x.key() => (Error::KeyMismatch, "key"),
+        () if has_other_layout => (Error::LayoutMismatch, "layout"),
+        () => return Ok(()),
+    };
+    let rule = format!("the weights are {}, and it has their {what}", weights.describe());
+    Err(error(Complaint::new("step", argument, x.describe(), rule, remedy)))
 }
 
 /// As `check_sizes`, of a gradient and of what is kept of weights.

@@ -117,6 +117,19 @@ impl Logits {
         let (c, pixels) = (x.dims()[1], x.dims()[2..].iter().product());
         let class = |v: i32| usize::try_from(v).ok().filter(|&v| v < c);
         let classes = target.to_vec::<i32>()?;
+        if c == 0 && !classes.is_empty() {
+            let (got, rule) = (
+                format!("{:?}", x.dims()),
+                "its second size is the number of classes, and there are some".into(),
+            );
+            return Err(Error::InvalidArgument(complaint(
+                args,
+                "x",
+                got,
+                rule,
+                "pass a logit for each class",
+            )));
+        }
         if let Some(at) = classes.iter().position(|&v| class(v).is_none()) {
             let got = format!("{} at element {at}", classes[at]);
             let rule = format!("classes are 0 to {}", c.saturating_sub(1));

@@ -116,6 +116,37 @@ fn bad_classes_and_sizes_are_refused() {
     assert!(matches!(call(&[0, 1, 2], &[3]), Err(Error::ShapeMismatch(_))));
     assert!(matches!(call(&[0, 1], &[2, 1]), Err(Error::ShapeMismatch(_))));
     assert!(call(&[0, 2], &[2]).is_ok());
+    let without = record(|tape| {
+        let x = tape.variable(strided(&[], &[2, 0]).into());
+        let target = tape.constant(StridedTensor::from_slice(&[0i32, 0], &[2])?.into());
+        cross_entropy(tape, &x, &target)
+    });
+    let text = without.map(|_| ()).unwrap_err().to_string();
+    assert!(
+        text.contains("argument `x`: got [2, 0], but its second size is the number of classes"),
+        "{text}"
+    );
+}
+
+/// Gradients of another dtype or layout than the weights, and weights that are integers, are named as such, not as operands of the
+/// element-wise ops of a step.
+#[test]
+fn a_step_takes_gradients_as_the_weights_are() {
+    let w = strided(&[1.0; 32], &[1, 32, 1, 1]);
+    let [half, integers] = [DType::BF16, DType::S32].map(|dtype| Tensor::from(w.to_dtype(dtype).unwrap()));
+    let blocked = |layout| Tensor::from(w.to_blocked(&layout).unwrap());
+    let w = Tensor::from(w.clone());
+    for (weights, gradient, start) in [
+        (&w, &half, "op `step`: argument `gradient`: got [1, 32, 1, 1] bf16"),
+        (&w, &blocked(Layout::NCHW16C), "op `step`: argument `gradient`: got [1, 32, 1, 1] f32 nChw16c"),
+        (&blocked(Layout::NCHW8C), &blocked(Layout::NCHW16C), "op `step`: argument `gradient`: got [1, 32"),
+        (&integers, &integers, "op `step`: argument `weights`: got [1, 32, 1, 1] s32"),
+    ] {
+        for error in [Sgd::new(0.1).step(0, weights, gradient), AdamW::new(0.1).step(0, weights, gradient)] {
+            let text = error.unwrap_err().to_string();
+            assert!(text.starts_with(start), "{text}");
+        }
+    }
 }
 
 #[test]

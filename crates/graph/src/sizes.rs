@@ -94,9 +94,10 @@ impl Sizes {
         Ok(())
     }
 
-    /// The sizes of an input as numbers.
+    /// The sizes of an input as numbers, whose elements a tensor can have.
     pub(crate) fn resolve(&self, input: &str, dims: &[Dim]) -> Result<Vec<usize>> {
-        dims.iter()
+        let sizes: Vec<usize> = dims
+            .iter()
             .map(|dim| {
                 self.number(dim).ok_or_else(|| Error::Invalid {
                     what: format!("input `{input}`"),
@@ -105,6 +106,16 @@ impl Sizes {
                     remedy: Text::from("give it one: ") + Call::PlanSize(dim.to_string()),
                 })
             })
-            .collect()
+            .collect::<Result<_>>()?;
+        let bytes = sizes.iter().try_fold(size_of::<f32>(), |bytes, size| bytes.checked_mul((*size).max(1)));
+        if bytes.is_none_or(|bytes| isize::try_from(bytes).is_err()) {
+            return Err(Error::Invalid {
+                what: format!("input `{input}`"),
+                got: format!("{sizes:?}"),
+                rule: "no memory has so many elements".into(),
+                remedy: "give it smaller sizes".into(),
+            });
+        }
+        Ok(sizes)
     }
 }

@@ -363,7 +363,7 @@ fn plans_without_results_and_with_one_name_for_two_outputs_are_refused() {
         ("/nodes/0/makes", serde_json::json!([]), "results"),
         ("/outputs/1/0", value["outputs"][0][0].clone(), "two outputs called"),
         ("/outputs", serde_json::json!([]), "no outputs"),
-        ("/outputs/0/0", serde_json::json!("a\u{1b}b"), "control character"),
+        ("/outputs/0/0", serde_json::json!("a\u{1b}b"), "have no control characters; rename it in the model"),
         ("/input_types/0", serde_json::json!("bool"), "inputs"),
         ("/inputs/1", value["inputs"][0].clone(), "inputs"),
     ] {

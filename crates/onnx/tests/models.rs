@@ -112,6 +112,31 @@ fn conditions_of_a_run_are_refused() {
     assert!(error.contains("a condition that depends on the values of an input"), "{error}");
 }
 
+#[test]
+fn a_condition_of_two_values_is_told_as_such() {
+    let branch = || Model::new().node("Neg", &["x"], &["b"]).output("b").graph;
+    let error = Model::new()
+        .input("x", &[1])
+        .bytes_of("c", DataType::BOOL, &[2], &[1, 0])
+        .node_with("If", &["c"], &["y"], vec![graph("then_branch", branch()), graph("else_branch", branch())])
+        .output("y")
+        .read()
+        .expect("a graph")
+        .with_sizes(&Sizes::new())
+        .expect_err("an error")
+        .to_string();
+    assert!(error.contains("condition: got 2 values; it is one; export the model again"), "{error}");
+}
+
+#[test]
+fn inputs_of_too_many_elements_are_named() {
+    let model =
+        || Model::new().input("x", &[1 << 40, 1 << 30, 4, 4]).node("Relu", &["x"], &["y"]).output("y");
+    let error = model().read().expect("a graph").with_sizes(&Sizes::new()).expect_err("an error").to_string();
+    let text = "input `x`: got [1099511627776, 1073741824, 4, 4]; no memory has so many elements; give it smaller sizes";
+    assert_eq!(error, text);
+}
+
 /// A body that adds `x` to the state in each round, and stacks the states.
 fn adding_body() -> GraphProto {
     let mut body = Model::new()

@@ -86,6 +86,9 @@ def test_the_named_module_is_the_last_that_ran():
 def test_unknown_names_are_refused(resnet):
     with pytest.raises(bt.InvalidArgument, match="'no_such'"):
         btt.swap(resnet, to_strided=["no_such", "avgpool"])
+    for wrong in (3, None, [3], ["avgpool", None]):
+        with pytest.raises(bt.InvalidArgument, match="it is a list of names of modules; pass names of"):
+            btt.swap(resnet, to_strided=wrong)
     with pytest.raises(bt.UnsupportedOp):
         btt.swap(nn.ReLU())
 

@@ -369,6 +369,11 @@ fn dequantized<T: Operand>(t: &T) -> Result<T> {
         let remedy = Text::from("give it some, ") + Call::Quantized + ", or call the op `dequantize`";
         fail!(InvalidArgument, "dequantized", "self", got, rule, remedy)
     };
+    if let (TensorRef::Blocked(_), Some(0 | 2..)) = (t.tensor_ref(), q.axis) {
+        let rule = "blocked tensors are dequantised by one scale, or by scales of their channels";
+        let remedy = Text::from("reorder it first with ") + Call::ToStrided;
+        fail!(InvalidArgument, "dequantized", "self", t.tensor_ref().describe(), rule, remedy)
+    }
     let (scale, zero_point, axis) = operands(q)?;
     dequantize(t, &scale, &zero_point, axis)
 }

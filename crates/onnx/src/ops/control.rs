@@ -22,6 +22,17 @@ fn flag(x: &Value) -> Option<bool> {
     }
 }
 
+/// Refuses a constant condition that is not one.
+fn check_one(x: &Value, cx: &Expansion<'_>) -> Result<()> {
+    match x.constant().and_then(|constant| constant.as_bools()) {
+        Some(all) if all.len() != 1 => {
+            let got = format!("{} values", all.len());
+            Err(cx.invalid("condition", got, "it is one", "export the model again"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The values that the node's graphs take from outside, by name. They follow the node's own inputs.
 fn outer(node: &OnnxNode, inputs: &[Option<Value>]) -> HashMap<String, Value> {
     let graphs = node.attributes.iter().filter_map(|(_, value)| match value {
@@ -40,7 +51,9 @@ fn graph<'a>(node: &'a OnnxNode, name: &str, cx: &Expansion<'_>) -> Result<&'a S
 }
 
 fn branch(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
-    let Some(condition) = flag(input(inputs, 0, cx)?) else {
+    let given = input(inputs, 0, cx)?;
+    check_one(given, cx)?;
+    let Some(condition) = flag(given) else {
         return Err(cx.unsupported("a condition that depends on the values of an input"));
     };
     for name in ["then_branch", "else_branch"] {
@@ -68,7 +81,10 @@ fn repeat(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> 
     let unknown = "a condition that depends on the values of an input";
     let mut goes_on = match maybe(inputs, 1) {
         None => true,
-        Some(x) => flag(x).ok_or_else(|| cx.unsupported(unknown))?,
+        Some(x) => {
+            check_one(x, cx)?;
+            flag(x).ok_or_else(|| cx.unsupported(unknown))?
+        }
     };
     let carried = body.inputs.len().saturating_sub(2);
     let own = inputs.len() - body.captured.len().min(inputs.len());

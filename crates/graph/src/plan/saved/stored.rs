@@ -327,7 +327,12 @@ impl Stored {
         let inner = nodes.chain(self.tensors.iter().map(|t| &t.name));
         if let Some(name) = outputs.clone().chain(inner).find(|name| name.contains(char::is_control)) {
             let start: String = name.chars().take(80).collect();
-            return Err(bad(format!("the name {start:?}, with a control character"), "rename it"));
+            return Err(Error::Invalid {
+                what: "saved plan".to_string(),
+                got: format!("the name {start:?}"),
+                rule: "names in a file have no control characters".into(),
+                remedy: "rename it in the model, and plan that".into(),
+            });
         }
         let mut known = HashSet::new();
         match outputs.clone().find(|name| !known.insert(*name)) {

@@ -10,7 +10,7 @@ import torch
 
 from .. import _native
 from .._compare import as_real
-from .._errors import Error, InvalidArgument, KeyMismatch, OpaqueLayoutError, UnsupportedDType, UnsupportedOp
+from .._errors import DTypeMismatch, Error, InvalidArgument, KeyMismatch, OpaqueLayoutError, UnsupportedDType, UnsupportedOp
 from .._native import Tensor
 from ._answers import CONVERSIONS, FLOATS, Answers
 from ._calls import call
@@ -378,6 +378,12 @@ def _run(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
 
 def _with_way_for_weights(e: Error, operands: list[Any]) -> Error:
     """The error for a blocked tensor beside weights of PyTorch, which are strided: a remedy that they have."""
+    dtype = re.search(r"`\.to_dtype\(\"(\w+)\"\)`", e.remedy)
+    if isinstance(e, (DTypeMismatch, UnsupportedDType)) and dtype is not None and any(isinstance(x, torch.Tensor) for x in operands):
+        remedy = f"{e.remedy}, a tensor of PyTorch with `.to({DTYPES[dtype[1]]})`"
+        made = type(e)(f"{str(e).removesuffix(e.remedy)}{remedy}")
+        made.op, made.operands, made.remedy = e.op, e.operands, remedy
+        return made
     target = next((x for x in operands if type(x) is EagerTensor and x.held.is_blocked), None)
     if target is None or not any(isinstance(x, torch.Tensor) for x in operands):
         return e

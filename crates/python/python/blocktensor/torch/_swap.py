@@ -274,7 +274,7 @@ def swap(model: torch.nn.Module, *, to_strided: Iterable[str] = ()) -> torch.nn.
             text = f"op `swap`: argument `model`: {what} compiled by TorchScript, which takes no eager tensors"
             raise error(UnsupportedOp, text, "pass the module that was scripted or traced", op="swap")
     names = {plain_name(name) for name, _ in model.named_modules(remove_duplicate=False)}
-    wanted = {plain_name(name) for name in ([to_strided] if isinstance(to_strided, str) else to_strided)}
+    wanted = {plain_name(name) for name in _listed(to_strided)}
     unknown = sorted(wanted - names)
     if unknown:
         text = f"op `swap`: argument `to_strided`: got {', '.join(map(repr, unknown))}, but the model has no such module"
@@ -283,6 +283,16 @@ def swap(model: torch.nn.Module, *, to_strided: Iterable[str] = ()) -> torch.nn.
     made.register_forward_hook(_forget, always_call=True)
     made.__dict__["forward"] = _Typed(made)
     return made
+
+
+def _listed(to_strided: Any) -> list[str]:
+    """The names of modules that a caller gave."""
+    given = [to_strided] if isinstance(to_strided, str) else list(to_strided) if isinstance(to_strided, Iterable) else [to_strided]
+    for name in given:
+        if not isinstance(name, str):
+            text = f"op `swap`: argument `to_strided`: got {name!r}, but it is a list of names of modules"
+            raise error(InvalidArgument, text, "pass names of `model.named_modules()`", op="swap")
+    return given
 
 
 def _forget(module: torch.nn.Module, args: Any, result: Any) -> None:
