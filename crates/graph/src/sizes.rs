@@ -1,6 +1,6 @@
 //! Sizes that are numbers or names.
 
-use blocktensor::{Call, Text};
+use blocktensor::{Call, Complaint, Text};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -109,12 +109,10 @@ impl Sizes {
             .collect::<Result<_>>()?;
         let bytes = sizes.iter().try_fold(size_of::<f32>(), |bytes, size| bytes.checked_mul((*size).max(1)));
         if bytes.is_none_or(|bytes| isize::try_from(bytes).is_err()) {
-            return Err(Error::Invalid {
-                what: format!("input `{input}`"),
-                got: format!("{sizes:?}"),
-                rule: "no memory has so many elements".into(),
-                remedy: "give it smaller sizes".into(),
-            });
+            let (got, rule) = (format!("{sizes:?}"), "no memory has so many elements");
+            let complaint =
+                Complaint::new("plan", input.to_string(), got, rule, "give this input smaller sizes");
+            return Err(blocktensor::Error::Overflow(complaint).into());
         }
         Ok(sizes)
     }
