@@ -253,3 +253,10 @@ def test_a_blocked_tensor_beside_one_of_pytorch_has_a_way_for_it(name):
     if name in ("sum", "reflected", "comparison"):
         assert e.value.remedy.endswith(", or `EagerTensor(b).to_blocked()` for `b`")
         assert torch.equal(call(x, E(X).to_blocked()).to_strided().torch().to(wanted.dtype), wanted)
+
+
+def test_weights_of_another_dtype_are_told_pytorchs_conversion():
+    x, w = E(X).contiguous(memory_format=torch.channels_last).bfloat16(), torch.randn(4, 16, 3, 3)
+    with pytest.raises(bt.DTypeMismatch, match=r"a tensor of PyTorch with `\.to\(torch\.bfloat16\)`"):
+        F.conv2d(x, w)
+    assert F.conv2d(x, w.to(torch.bfloat16)).shape == (1, 4, 6, 6)

@@ -372,18 +372,15 @@ def _run(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     except (UnsupportedOp, OpaqueLayoutError) as e:
         target = next((x for x in args if type(x) is EagerTensor), None)
         raise (_with_module(e, target) if target is not None else e) from e.__cause__
-    except KeyMismatch as e:
+    except (KeyMismatch, DTypeMismatch, UnsupportedDType) as e:
         raise _with_way_for_weights(e, [*args, *kwargs.values()]) from e.__cause__
 
 
 def _with_way_for_weights(e: Error, operands: list[Any]) -> Error:
-    """The error for a blocked tensor beside weights of PyTorch, which are strided: a remedy that they have."""
+    """The error for operands beside weights of PyTorch, which are strided, and have their own conversions: a remedy that they have."""
     dtype = re.search(r"`\.to_dtype\(\"(\w+)\"\)`", e.remedy)
     if isinstance(e, (DTypeMismatch, UnsupportedDType)) and dtype is not None and any(isinstance(x, torch.Tensor) for x in operands):
-        remedy = f"{e.remedy}, a tensor of PyTorch with `.to({DTYPES[dtype[1]]})`"
-        made = type(e)(f"{str(e).removesuffix(e.remedy)}{remedy}")
-        made.op, made.operands, made.remedy = e.op, e.operands, remedy
-        return made
+        return _advising(e, f"{e.remedy}, a tensor of PyTorch with `.to({DTYPES[dtype[1]]})`")
     target = next((x for x in operands if type(x) is EagerTensor and x.held.is_blocked), None)
     if target is None or not any(isinstance(x, torch.Tensor) for x in operands):
         return e
@@ -394,7 +391,12 @@ def _with_way_for_weights(e: Error, operands: list[Any]) -> Error:
         layout = re.search(r"reorder `(\w+)` with `(\.to_blocked\(.*?\))`", e.remedy)
         remedy = f", or `EagerTensor({layout[1]}){layout[2]}` for `{layout[1]}`" if layout is not None else ""
         remedy = f"pass `x.to_strided()`{remedy}"
-    made = type(e)(f"{str(e).removesuffix(e.remedy)}{remedy}")
+    return _advising(e, remedy)
+
+
+def _advising(e: Error, remedy: str) -> Error:
+    """The same error with another remedy."""
+    made: Error = type(e)(f"{str(e).removesuffix(e.remedy)}{remedy}")
     made.op, made.operands, made.remedy = e.op, e.operands, remedy
     return made
 
