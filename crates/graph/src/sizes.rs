@@ -109,9 +109,8 @@ impl Sizes {
             .collect::<Result<_>>()?;
         let bytes = sizes.iter().try_fold(size_of::<f32>(), |bytes, size| bytes.checked_mul((*size).max(1)));
         if bytes.is_none_or(|bytes| isize::try_from(bytes).is_err()) {
-            let (got, rule) = (format!("{sizes:?}"), "no memory has so many elements");
-            let complaint =
-                Complaint::new("plan", input.to_string(), got, rule, "give this input smaller sizes");
+            let (got, rule) = (format!("{sizes:?} of input `{input}`"), "no memory has so many elements");
+            let complaint = Complaint::new("plan", "sizes", got, rule, "give this input smaller sizes");
             return Err(blocktensor::Error::Overflow(complaint).into());
         }
         Ok(sizes)

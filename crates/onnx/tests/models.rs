@@ -133,7 +133,7 @@ fn inputs_of_too_many_elements_are_named() {
     let model =
         || Model::new().input("x", &[1 << 40, 1 << 30, 4, 4]).node("Relu", &["x"], &["y"]).output("y");
     let error = model().read().expect("a graph").with_sizes(&Sizes::new()).expect_err("an error").to_string();
-    let text = "op `plan`: argument `x`: got [1099511627776, 1073741824, 4, 4], but no memory has so many elements; \
+    let text = "op `plan`: argument `sizes`: got [1099511627776, 1073741824, 4, 4] of input `x`, but no memory has so many elements; \
                 give this input smaller sizes";
     assert_eq!(error, text);
 }

@@ -333,7 +333,7 @@ def test_sizes_that_no_tensor_has_are_refused_by_the_planning():
         model.op("y", "neg", [("x", "x")], {}, ["y"])
         model.output("y", "y")
         e = error_of(lambda model=model: model.plan(layouts="nchw"), kind)
-        start = "op `plan`: argument `x`: got" if kind is bt.Overflow else "op `Model.plan`: argument `sizes`: got"
+        start = f"op `plan`: argument `sizes`: got {sizes} of input `x`" if kind is bt.Overflow else "op `Model.plan`: argument `sizes`: got"
         assert str(e).startswith(start)
 
 
