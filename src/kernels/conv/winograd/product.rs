@@ -54,7 +54,11 @@ impl<const B: usize, const P: usize, const O: usize> VectorLoop<B> for Panel<'_,
                 if self.prefetches {
                     prefetch(row, AHEAD);
                 }
-                let w: [V; O] = std::array::from_fn(|o| V::load(proof, &row[o]));
+                // No closure: without link-time optimisation it would be a call for each vector.
+                let mut w = [zero; O];
+                for o in 0..O {
+                    w[o] = V::load(proof, &row[o]);
+                }
                 for_each_below!(p < P => {
                     let value = V::splat(proof, tiles[p][lane]);
                     for o in 0..O {
