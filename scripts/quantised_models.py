@@ -3,8 +3,8 @@
 
     python scripts/quantised_models.py
 
-The network is `resnet.onnx`, its calibration data the first image of `resnet.image.npy`: u8 activations, s8 weights with a scale for each channel. It needs
-numpy, onnx and onnxruntime.
+The network is `resnet.onnx`, its calibration data the first image of `resnet.image.npy`: u8 activations, s8 weights with a scale for each
+channel. It needs numpy, onnx and onnxruntime.
 """
 
 import tempfile

@@ -252,7 +252,7 @@ impl Op {
             }
         }
         if exists && !asked && !makes_others {
-            return Err(refused(args, self.kernels(args.key())));
+            return Err(refused(args, Propagation::Forward, self.kernels(args.key())));
         }
         if asked {
             return Ok(false);

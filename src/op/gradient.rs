@@ -25,7 +25,7 @@ use crate::layout::memory_format::{self, MemoryFormat};
 use crate::ledger::{self, Cause, Move};
 use crate::op::args::{Arg, Args};
 use crate::op::call::Op;
-use crate::op::kernel::Kernel;
+use crate::op::kernel::{Kernel, Propagation};
 use crate::op::lookup::refused;
 use crate::tensor::any::{Operand, Tensor, TensorRef};
 use crate::tensor::formats::Described;
@@ -199,7 +199,7 @@ impl Op {
         match gradients().find(|kernel| kernel.takes(args)) {
             Some(kernel) => Ok(kernel),
             None if gradients().next().is_none() => Err(self.no_gradient(args)),
-            None => Err(refused(args, gradients())),
+            None => Err(refused(args, Propagation::Backward, gradients())),
         }
     }
 

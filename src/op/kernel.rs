@@ -160,7 +160,7 @@ impl Kernel {
             return Ok(None);
         }
         if !self.takes(args) {
-            return Err(refused(args, std::iter::once(self)));
+            return Err(refused(args, self.propagation(), std::iter::once(self)));
         }
         args.check_ranks()?;
         let mut results = Results::new(args.schema);

@@ -5,8 +5,7 @@ use std::fmt;
 use crate::dtype::DType;
 use crate::error::{Call, Complaint, Error, Text};
 use crate::op::args::Args;
-use crate::op::kernel::Kernel;
-use crate::op::kernel::Propagation;
+use crate::op::kernel::{Kernel, Propagation};
 use crate::op::rules::{DTypes, OutputDType, any_of};
 use crate::op::schema::{ArgSpec, Schema};
 use crate::tensor::any::{TensorMut, TensorRef};
@@ -184,9 +183,11 @@ fn quantized<'a>(args: &Args<'a>) -> Option<(&'static ArgSpec, TensorRef<'a>)> {
 
 /// The error of a call whose tensors none of these kernels takes. It is about the first operand whose dtype no kernel takes beside
 /// the operands before it; if there is none, about quantisation.
-pub(crate) fn refused<'k>(args: &Args<'_>, kernels: impl Iterator<Item = &'k Kernel>) -> Error {
-    let mut kernels = kernels.peekable();
-    let all_of = kernels.peek().map(|kernel| kernel.propagation());
+pub(crate) fn refused<'k>(
+    args: &Args<'_>,
+    propagation: Propagation,
+    kernels: impl Iterator<Item = &'k Kernel>,
+) -> Error {
     let all: Vec<&DTypeTuple> = kernels.flat_map(|kernel| kernel.dtypes).collect();
     let mut left = all.clone();
     for (at, (spec, t)) in args.tensors_with_specs().enumerate() {
@@ -195,8 +196,7 @@ pub(crate) fn refused<'k>(args: &Args<'_>, kernels: impl Iterator<Item = &'k Ker
         if !left.iter().any(taken) {
             let dtypes = each_once(left.iter().map(|tuple| tuple.operand(i, spec))).unwrap_or_default();
             let is_taken_alone = all.iter().any(taken);
-            let of_gradient = all_of.is_some_and(|propagation| propagation == Propagation::Backward);
-            return wrong_dtype(args, at, &dtypes, is_taken_alone, of_gradient);
+            return wrong_dtype(args, propagation, at, &dtypes, is_taken_alone);
         }
         left.retain(taken);
     }
@@ -209,10 +209,10 @@ pub(crate) fn refused<'k>(args: &Args<'_>, kernels: impl Iterator<Item = &'k Ker
 /// its dtype alone, the tensors before it are what is wrong, too.
 fn wrong_dtype(
     args: &Args<'_>,
+    propagation: Propagation,
     at: usize,
     dtypes: &[DType],
     is_taken_alone: bool,
-    of_gradient: bool,
 ) -> Error {
     let tensors: Vec<_> = args.tensors_with_specs().take(at + 1).collect();
     let [before @ .., (spec, t)] = tensors.as_slice() else { unreachable!("a tensor of the call") };
@@ -225,7 +225,9 @@ fn wrong_dtype(
     let rounds = t.dtype().is_float() && !dtypes.iter().any(|d| d.is_float());
     let convert = || match dtypes.first() {
         // A conversion is a call of the tape, too.
-        _ if of_gradient => "compute in that dtype what is differentiated, or take it out of the tape".into(),
+        _ if propagation == Propagation::Backward => {
+            "compute in that dtype what is differentiated, or take it out of the tape".into()
+        }
         None => "pass another tensor".into(),
         Some(DType::F32) if t.quantization().is_some() => {
             Text::from("make numbers of it with ") + Call::Dequantized
@@ -235,7 +237,10 @@ fn wrong_dtype(
         }
         Some(to) => convert(*to),
     };
-    let what = if of_gradient { "gradient" } else { "kernel" };
+    let what = match propagation {
+        Propagation::Forward => "kernel",
+        Propagation::Backward => "gradient",
+    };
     let of_kernels = || format!("the {what} for key `{}` takes {}", args.key(), names(dtypes));
     match spec.dtypes {
         DTypes::Fixed(list, rule) => {

@@ -28,9 +28,21 @@ fn weights(dims: &[usize]) -> Result<BlockedTensor> {
     plain(dims)?.to_blocked(&Layout::native_weights(dims.len(), blocktensor::WeightsKind::Dense)?)
 }
 
+/// Any result, as f32.
+fn as_f32(y: Tensor) -> Result<Vec<f32>> {
+    let y = match y {
+        Tensor::Blocked(y) => {
+            y.check_tail()?;
+            y.to_strided(MemoryFormat::Contiguous)?
+        }
+        Tensor::Strided(y) => y,
+        Tensor::Opaque(_) => unreachable!("no key but ours"),
+    };
+    y.to_dtype(DType::F32)?.to_vec()
+}
+
 fn numbers(y: &BlockedTensor) -> Result<Vec<f32>> {
-    y.check_tail()?;
-    y.to_strided(MemoryFormat::Contiguous)?.to_vec()
+    as_f32(y.clone().into())
 }
 
 fn fused<T>(residual: &T) -> Fusion<'_, T> {
@@ -49,27 +61,9 @@ fn gradients(op: &str, x: Tensor, weights: Tensor) -> Result<Vec<f32>> {
     let made = op.backward_by(&[x, weights], &y, &[Some(diff)], &["x", "weights"])?;
     let mut all = Vec::new();
     for t in made {
-        let numbers: Vec<f32> = match t {
-            Tensor::Blocked(t) => numbers(&t)?,
-            Tensor::Strided(t) => t.to_vec()?,
-            Tensor::Opaque(_) => unreachable!("no key but ours"),
-        };
-        all.extend(numbers);
+        all.extend(as_f32(t)?);
     }
     Ok(all)
-}
-
-/// Any result, as f32.
-fn as_f32(y: Tensor) -> Result<Vec<f32>> {
-    let y = match y {
-        Tensor::Blocked(y) => {
-            y.check_tail()?;
-            y.to_strided(MemoryFormat::Contiguous)?
-        }
-        Tensor::Strided(y) => y,
-        Tensor::Opaque(_) => unreachable!("no key but ours"),
-    };
-    y.to_dtype(DType::F32)?.to_vec()
 }
 
 /// A packed convolution of such a source, with 3x3 weights of a dtype.

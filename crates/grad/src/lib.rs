@@ -25,6 +25,7 @@ mod loss;
 mod sgd;
 mod tape;
 
+use blocktensor::dispatch::DispatchKey;
 use blocktensor::{Complaint, Error, Operand, Result, Tensor, TensorRef};
 
 pub use adamw::{AdamW, AdamWState};
@@ -32,42 +33,41 @@ pub use loss::{cross_entropy, loss, mse_loss};
 pub use sgd::Sgd;
 pub use tape::{Gradients, Recording, Tape, Var, check, record};
 
-/// Refuses what is not as the weights are: element-wise ops would broadcast the one or the other, or name operands of their own.
-fn check_sizes(weights: &Tensor, argument: &'static str, x: &Tensor, remedy: &str) -> Result<()> {
-    let (weights, x) = (weights.tensor_ref(), x.tensor_ref());
-    if !weights.dtype().is_float() {
-        let rule = "weights that an optimiser moves are numbers of f32 or bf16";
-        let remedy = "leave them out of the step";
-        return Err(Error::UnsupportedDType(Complaint::new(
-            "step",
-            "weights",
-            weights.describe(),
-            rule,
-            remedy,
-        )));
+/// Checks that `x` is as `of`: nothing is broadcast, cast or reordered on the way. `complain` gets what they differ in.
+fn check_like(of: TensorRef<'_>, x: TensorRef<'_>, complain: impl Fn(&str) -> Box<Complaint>) -> Result<()> {
+    let has_other_layout = || of.key() != DispatchKey::STRIDED && x.layout_name() != of.layout_name();
+    match () {
+        () if x.dims() != of.dims() => Err(Error::ShapeMismatch(complain("shape"))),
+        () if x.dtype() != of.dtype() => Err(Error::DTypeMismatch(complain("dtype"))),
+        () if x.key() != of.key() => Err(Error::KeyMismatch(complain("key"))),
+        () if has_other_layout() => Err(Error::LayoutMismatch(complain("layout"))),
+        () => Ok(()),
     }
-    let has_other_layout =
-        matches!((weights, x), (TensorRef::Blocked(w), TensorRef::Blocked(x)) if w.layout() != x.layout());
-    let (error, what): (fn(Box<Complaint>) -> Error, _) = match () {
-        () if weights.dims() != x.dims() => (Error::ShapeMismatch, "sizes"),
-        () if weights.dtype() != x.dtype() => (Error::DTypeMismatch, "dtype"),
-        () if weights.key() != x.key() => (Error::KeyMismatch, "key"),
-        () if has_other_layout => (Error::LayoutMismatch, "layout"),
-        () => return Ok(()),
-    };
-    let rule = format!("the weights are {}, and it has their {what}", weights.describe());
-    Err(error(Complaint::new("step", argument, x.describe(), rule, remedy)))
 }
 
-/// As `check_sizes`, of a gradient and of what is kept of weights.
+/// Checks that a gradient, and what is kept of weights, are as the weights: the element-wise ops of a step would name operands of their own.
 fn check_step<'a>(
     weights: &Tensor,
     gradient: &Tensor,
     kept: impl IntoIterator<Item = &'a Tensor>,
 ) -> Result<()> {
-    check_sizes(weights, "gradient", gradient, "pass the gradient of these weights")?;
+    let weights = weights.tensor_ref();
+    if !weights.dtype().is_float() {
+        let rule = "weights that an optimiser moves are numbers of f32 or bf16";
+        let complaint =
+            Complaint::new("step", "weights", weights.describe(), rule, "leave them out of the step");
+        return Err(Error::UnsupportedDType(complaint));
+    }
+    let check = |argument: &'static str, x: &Tensor, remedy: &'static str| {
+        let x = x.tensor_ref();
+        check_like(weights, x, |what| {
+            let rule = format!("the weights are {}, and it has their {what}", weights.describe());
+            Complaint::new("step", argument, x.describe(), rule, remedy)
+        })
+    };
+    check("gradient", gradient, "pass the gradient of these weights")?;
     let remedy = "load the state of these weights, or make another optimiser for other weights";
-    kept.into_iter().try_for_each(|kept| check_sizes(weights, "state", kept, remedy))
+    kept.into_iter().try_for_each(|kept| check("state", kept, remedy))
 }
 
 /// What an optimiser keeps of the weights of this number, made where there is no place for it yet.

@@ -1,6 +1,6 @@
 //! Sizes that are numbers or names.
 
-use blocktensor::{Call, Complaint, Text};
+use blocktensor::{Call, Complaint, DType, MemoryFormat, TensorDesc, Text};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -107,8 +107,8 @@ impl Sizes {
                 })
             })
             .collect::<Result<_>>()?;
-        let bytes = sizes.iter().try_fold(size_of::<f32>(), |bytes, size| bytes.checked_mul((*size).max(1)));
-        if bytes.is_none_or(|bytes| isize::try_from(bytes).is_err()) {
+        let desc = TensorDesc::strided(&sizes, DType::F32, MemoryFormat::Contiguous);
+        if let Err(blocktensor::Error::Overflow(_)) = desc {
             let (got, rule) = (format!("{sizes:?} of input `{input}`"), "no memory has so many elements");
             let complaint = Complaint::new("plan", "sizes", got, rule, "give this input smaller sizes");
             return Err(blocktensor::Error::Overflow(complaint).into());

@@ -42,10 +42,9 @@ pub(crate) fn constant(what: &str, tensor: &mut TensorProto, external: &External
         DataType::INT16 | DataType::UINT16 => 2,
         other => {
             // From here on ONNX has the types of quantised models: floats of 8 bits, and what has 4 and 2.
-            let is_quantised = other.0 >= 17;
-            let remedy = match is_quantised {
-                true => "quantise the model with integers of 8 bits, or export it with f32 numbers",
-                false => "export the model with f32 numbers and integer indices",
+            let remedy = match other.0 {
+                17.. => "quantise the model with integers of 8 bits, or export it with f32 numbers",
+                _ => "export the model with f32 numbers and integer indices",
             };
             return Err(Error::unsupported(what, format!("the data type {other}"), remedy));
         }

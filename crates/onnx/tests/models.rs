@@ -96,35 +96,28 @@ fn branches_with_known_conditions_are_inlined() {
     assert_eq!(results[0].1, [1.0, 2.0, 3.0]);
 }
 
-#[test]
-fn conditions_of_a_run_are_refused() {
+/// The error of an `If` whose condition `c` is what `with` adds to a model.
+fn error_of_condition(with: impl FnOnce(Model) -> Model) -> String {
     let branch = || Model::new().node("Neg", &["x"], &["b"]).output("b").graph;
-    let error = Model::new()
-        .input("x", &[1])
-        .input_of("c", DataType::BOOL, &[])
+    with(Model::new().input("x", &[1]))
         .node_with("If", &["c"], &["y"], vec![graph("then_branch", branch()), graph("else_branch", branch())])
         .output("y")
         .read()
         .expect("a graph")
         .with_sizes(&Sizes::new())
         .expect_err("an error")
-        .to_string();
+        .to_string()
+}
+
+#[test]
+fn conditions_of_a_run_are_refused() {
+    let error = error_of_condition(|model| model.input_of("c", DataType::BOOL, &[]));
     assert!(error.contains("a condition that depends on the values of an input"), "{error}");
 }
 
 #[test]
 fn a_condition_of_two_values_is_told_as_such() {
-    let branch = || Model::new().node("Neg", &["x"], &["b"]).output("b").graph;
-    let error = Model::new()
-        .input("x", &[1])
-        .bytes_of("c", DataType::BOOL, &[2], &[1, 0])
-        .node_with("If", &["c"], &["y"], vec![graph("then_branch", branch()), graph("else_branch", branch())])
-        .output("y")
-        .read()
-        .expect("a graph")
-        .with_sizes(&Sizes::new())
-        .expect_err("an error")
-        .to_string();
+    let error = error_of_condition(|model| model.bytes_of("c", DataType::BOOL, &[2], &[1, 0]));
     assert!(error.contains("condition: got 2 values; it is one; export the model again"), "{error}");
 }
 

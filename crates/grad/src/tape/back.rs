@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
-use blocktensor::dispatch::DispatchKey;
 use blocktensor::{
     Complaint, DEFAULT_RECYCLE_LIMIT, Error, MemoryFormat, Operand, Result, StridedTensor, Tensor,
-    TensorDesc, TensorRef, ledger, ops, raise_recycle_limit,
+    TensorDesc, ledger, ops, raise_recycle_limit,
 };
+
+use crate::check_like;
 
 use super::{Gradients, Step, Tape, Var, foreign, strided};
 
@@ -39,7 +40,12 @@ impl Tape {
             return Err(Error::InvalidArgument(complaint));
         }
         if let Some(diff) = diff {
-            check_like(from.tensor.tensor_ref(), diff.tensor_ref())?;
+            let (value, diff_ref) = (from.tensor.tensor_ref(), diff.tensor_ref());
+            check_like(value, diff_ref, |what| {
+                let rule = format!("the value is {}, and its gradient has its {what}", value.describe());
+                let remedy = format!("pass a gradient of this {what}");
+                Complaint::new("backward", "diff", diff_ref.describe(), rule, remedy)
+            })?;
             return Ok(diff);
         }
         let of = strided("backward", from)?;
@@ -117,27 +123,6 @@ impl Tape {
             }
         }
         Ok(Some(Gradients { tape: self.number, of }))
-    }
-}
-
-/// Checks that a gradient is as its value: a gradient in another layout is never reordered.
-fn check_like(value: TensorRef<'_>, diff: TensorRef<'_>) -> Result<()> {
-    let complain = |what: &str| {
-        let rule = format!("the value is {}, and its gradient has its {what}", value.describe());
-        Complaint::new("backward", "diff", diff.describe(), rule, format!("pass a gradient of this {what}"))
-    };
-    if diff.dims() != value.dims() {
-        return Err(Error::ShapeMismatch(complain("shape")));
-    }
-    if diff.dtype() != value.dtype() {
-        return Err(Error::DTypeMismatch(complain("dtype")));
-    }
-    if diff.key() != value.key() {
-        return Err(Error::KeyMismatch(complain("key")));
-    }
-    match value.key() != DispatchKey::STRIDED && diff.layout_name() != value.layout_name() {
-        true => Err(Error::LayoutMismatch(complain("layout"))),
-        false => Ok(()),
     }
 }
 

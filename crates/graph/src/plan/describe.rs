@@ -14,9 +14,8 @@ impl fmt::Display for Plan {
             }
             _ => writeln!(f, "layouts: {}", self.layouts.name())?,
         }
-        let asked = self.asked.max(self.precision());
-        if asked != Precision::F32 {
-            writeln!(f, "precision: {}", asked.name())?;
+        if self.asked_precision() != Precision::F32 {
+            writeln!(f, "precision: {}", self.asked_precision().name())?;
             let in_f32 = self.in_f32();
             if !in_f32.is_empty() {
                 let named = in_f32.iter().map(|(name, op)| format!("{name} ({op})")).collect::<Vec<_>>();

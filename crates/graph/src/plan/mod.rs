@@ -346,7 +346,12 @@ impl Plan {
     /// The nodes that compute in f32 in a plan of another precision, with their ops: those without a kernel for it, and those beside
     /// them. Casts and views are not among them.
     pub fn in_f32(&self) -> Vec<(&str, &str)> {
-        precision::in_f32(&self.recipe.network, self.asked.max(self.precision()))
+        precision::in_f32(&self.recipe.network, self.asked_precision())
+    }
+
+    /// The precision that was asked for, as far as a plan of a file knows it.
+    fn asked_precision(&self) -> Precision {
+        self.asked.max(self.precision())
     }
 
     /// How many steps a run has: operators, views and reorders.

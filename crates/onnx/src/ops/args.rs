@@ -1,14 +1,17 @@
 //! Reading a node's inputs.
 
-use blocktensor_graph::{Constant, ElementType, Expansion, Integer, IntegerFunction, Result, Value};
+use blocktensor_graph::{Constant, ElementType, Error, Expansion, Integer, IntegerFunction, Result, Value};
 
 use crate::lists::collect;
 
+/// The error of a node without something that it must have: an input or an attribute.
+pub(super) fn absent(what: &str, cx: &Expansion<'_>) -> Error {
+    cx.invalid(what, "nothing", "every node of this op has it", "export the model again")
+}
+
 /// Input `i`, which every node has.
 pub(super) fn input<'a>(inputs: &'a [Option<Value>], i: usize, cx: &Expansion<'_>) -> Result<&'a Value> {
-    maybe(inputs, i).ok_or_else(|| {
-        cx.invalid(&format!("input {i}"), "nothing", "every node of this op has it", "export the model again")
-    })
+    maybe(inputs, i).ok_or_else(|| absent(&format!("input {i}"), cx))
 }
 
 /// Input `i`, if the node has it.

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use blocktensor_graph::{Expansion, Result, Value};
+use blocktensor_graph::{Constant, Expansion, Result, Value};
 
-use super::args::{input, maybe};
+use super::args::{absent, input, maybe};
 use super::{Op, build, op};
 use crate::node::Subgraph;
 use crate::node::{Attribute, Kind, OnnxNode};
@@ -14,22 +14,15 @@ pub(super) const OPS: &[Op] = &[
     op("Loop", repeat, &[("body", Kind::Graph)]),
 ];
 
-/// The only Boolean of a constant.
-fn flag(x: &Value) -> Option<bool> {
-    match x.constant()?.as_bools()? {
-        [one] => Some(*one),
-        _ => None,
-    }
-}
-
-/// Refuses a constant condition that is not one.
-fn check_one(x: &Value, cx: &Expansion<'_>) -> Result<()> {
-    match x.constant().and_then(|constant| constant.as_bools()) {
-        Some(all) if all.len() != 1 => {
+/// A condition, which is known before a run.
+fn condition(x: Option<&Value>, cx: &Expansion<'_>) -> Result<bool> {
+    match x.and_then(Value::constant).and_then(Constant::as_bools) {
+        Some([one]) => Ok(*one),
+        Some(all) => {
             let got = format!("{} values", all.len());
             Err(cx.invalid("condition", got, "it is one", "export the model again"))
         }
-        _ => Ok(()),
+        None => Err(cx.unsupported("a condition that depends on the values of an input")),
     }
 }
 
@@ -46,16 +39,11 @@ fn outer(node: &OnnxNode, inputs: &[Option<Value>]) -> HashMap<String, Value> {
 }
 
 fn graph<'a>(node: &'a OnnxNode, name: &str, cx: &Expansion<'_>) -> Result<&'a Subgraph> {
-    node.graph(name)
-        .ok_or_else(|| cx.invalid(name, "nothing", "every node of this op has it", "export the model again"))
+    node.graph(name).ok_or_else(|| absent(name, cx))
 }
 
 fn branch(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
-    let given = input(inputs, 0, cx)?;
-    check_one(given, cx)?;
-    let Some(condition) = flag(given) else {
-        return Err(cx.unsupported("a condition that depends on the values of an input"));
-    };
+    let condition = condition(Some(input(inputs, 0, cx)?), cx)?;
     for name in ["then_branch", "else_branch"] {
         let count = graph(node, name, cx)?.outputs.len();
         if count != node.outputs() {
@@ -78,13 +66,9 @@ fn repeat(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> 
             _ => return Err(cx.unsupported("a number of rounds that depends on the values of an input")),
         },
     };
-    let unknown = "a condition that depends on the values of an input";
     let mut goes_on = match maybe(inputs, 1) {
         None => true,
-        Some(x) => {
-            check_one(x, cx)?;
-            flag(x).ok_or_else(|| cx.unsupported(unknown))?
-        }
+        first => condition(first, cx)?,
     };
     let carried = body.inputs.len().saturating_sub(2);
     let own = inputs.len() - body.captured.len().min(inputs.len());
@@ -102,12 +86,11 @@ fn repeat(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> 
     let mut round = 0;
     while goes_on && round < rounds {
         cx.writes_out(body.steps.len() + 1)?;
-        let condition = blocktensor_graph::Constant::Bool { dims: vec![], values: vec![true] };
-        let mut given = vec![blocktensor_graph::Constant::int(round).into(), condition.into()];
+        let is_on = Constant::Bool { dims: vec![], values: vec![true] };
+        let mut given = vec![Constant::int(round).into(), is_on.into()];
         given.append(&mut state);
         let mut results = body.expand(&given, &outer, cx)?.into_iter();
-        let condition = results.next();
-        goes_on = condition.as_ref().and_then(flag).ok_or_else(|| cx.unsupported(unknown))?;
+        goes_on = condition(results.next().as_ref(), cx)?;
         state = results.by_ref().take(carried).collect();
         stacked.iter_mut().zip(results).for_each(|(list, value)| list.push(value));
         round += 1;

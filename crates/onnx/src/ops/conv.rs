@@ -2,7 +2,7 @@
 
 use blocktensor_graph::{Expansion, Param, Result, Value};
 
-use super::args::{float_input, floats, maybe};
+use super::args::{absent, float_input, floats, maybe};
 use super::{Attributes, Op, build, joined, op};
 use crate::node::{Kind, OnnxNode};
 
@@ -54,12 +54,7 @@ impl Window {
             let Some(values) = node.ints(name) else {
                 return match default {
                     Some(value) => Ok(vec![value; count]),
-                    None => Err(cx.invalid(
-                        name,
-                        "nothing",
-                        "every node of this op has it",
-                        "export the model again",
-                    )),
+                    None => Err(absent(name, cx)),
                 };
             };
             // No axis is longer, so that any longer stride makes one window.

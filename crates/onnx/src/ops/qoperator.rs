@@ -5,7 +5,7 @@
 
 use blocktensor_graph::{ElementType, Expansion, Integer, Result, Value};
 
-use super::args::{axes_of, axis_of, input, maybe};
+use super::args::{absent, axes_of, axis_of, input, maybe};
 use super::linear::{gemm, scaled};
 use super::microsoft::check_count;
 use super::quantize::{byte_of, dequantized, not_of_8_bits, quantized, scale, zero_point};
@@ -147,20 +147,16 @@ fn sigmoid(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Re
     of_one(inputs, cx, |x, cx| build::unary(cx, "sigmoid", x))
 }
 
-fn nothing(attribute: &str, cx: &Expansion<'_>) -> blocktensor_graph::Error {
-    cx.invalid(attribute, "nothing", "every node of this op has it", EXPORT)
-}
-
 /// `opset` is the version of ONNX's operator set whose `Softmax` is meant.
 fn softmax(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
-    let version = node.int("opset").ok_or_else(|| nothing("opset", cx))?;
+    let version = node.int("opset").ok_or_else(|| absent("opset", cx))?;
     let axis = node.int("axis").unwrap_or(-1);
     of_one(inputs, cx, |x, cx| softmax::along("softmax", x, axis, version, cx))
 }
 
 fn reduce_mean(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
-    let axes = node.ints("axes").ok_or_else(|| nothing("axes", cx))?;
-    let keep = node.int("keepdims").ok_or_else(|| nothing("keepdims", cx))? != 0;
+    let axes = node.ints("axes").ok_or_else(|| absent("axes", cx))?;
+    let keep = node.int("keepdims").ok_or_else(|| absent("keepdims", cx))? != 0;
     of_one(inputs, cx, |x, cx| {
         let mut axes = axes_of(axes, x.rank(), cx)?;
         if axes.is_empty() {
@@ -173,7 +169,7 @@ fn reduce_mean(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>
 
 /// The inputs are scale and zero point of the result, then three for each tensor.
 fn concat(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
-    let axis = node.int("axis").ok_or_else(|| nothing("axis", cx))?;
+    let axis = node.int("axis").ok_or_else(|| absent("axis", cx))?;
     if inputs.len() < 5 || inputs.len() % 3 != 2 {
         let rule = "it has two for the result, and three for each tensor";
         return Err(cx.invalid("number of inputs", inputs.len(), rule, EXPORT));

@@ -2,7 +2,7 @@
 
 use blocktensor_graph::{Expansion, Result, Value};
 
-use super::args::{axes_of, axis_of, input, int_list, ints_of};
+use super::args::{absent, axes_of, axis_of, input, int_list, ints_of};
 use super::{Op, build, op};
 use crate::node::{Kind, OnnxNode};
 
@@ -15,7 +15,7 @@ pub(super) const OPS: &[Op] = &[
 fn concat(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
     let rank = input(inputs, 0, cx)?.rank();
     let Some(axis) = node.int("axis") else {
-        return Err(cx.invalid("axis", "nothing", "every node of this op has it", "export the model again"));
+        return Err(absent("axis", cx));
     };
     let axis = axis_of(axis, rank, cx)?;
     let all: Vec<&Value> = inputs.iter().flatten().collect();

@@ -39,11 +39,11 @@ enum Place {
 }
 
 impl Place {
-    /// What it takes as far as that is known, in **seconds**.
-    fn seconds(&self, tasks: &[Task]) -> Option<f64> {
+    /// What it takes as far as that is known, in **seconds**, from what each task takes.
+    fn seconds(&self, tasks: &[Option<f64>]) -> Option<f64> {
         match self {
             Place::Free => Some(0.0),
-            Place::Task(task) => tasks[*task].seconds(),
+            Place::Task(task) => tasks[*task],
             Place::Known(profile) => Some(profile.seconds),
             Place::Impossible => None,
         }
@@ -84,7 +84,7 @@ pub(super) fn measured(
     }
     let Measuring { mut tasks, cache, .. } = measuring;
     let usual = LEAST_TIME.max(start.elapsed());
-    let run = |tasks: &[Task]| -> f64 {
+    let run = |tasks: &[Option<f64>]| -> f64 {
         let least = |(list, places): (&Vec<Choice>, &Vec<Place>)| {
             let alone = list.iter().zip(places).filter(|(choice, _)| choice.group.is_none());
             let least = alone.filter_map(|(_, place)| place.seconds(tasks)).fold(f64::INFINITY, f64::min);

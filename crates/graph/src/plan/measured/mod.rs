@@ -199,8 +199,8 @@ pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassRep
         }
         limit::check(&plan.reorders, most, "")?;
         let nodes = report(network, &candidates, &chosen, &plan, &profiles);
-        let measurements = Measurements::of(nodes, &solution, estimated, vec![], Layouts::Measured);
-        let measurements = Measurements { like: whose, ..measurements };
+        let of = Measurements::of(nodes, &solution, estimated, vec![], Layouts::Measured);
+        let measurements = Measurements { like: whose, ..of };
         return Ok(Plan { measurements: Some(measurements), ..plan });
     }
     let name = name(network, &candidates, &solution.values);

@@ -125,7 +125,7 @@ impl Task {
     }
 
     /// What it takes as far as that is known, in **seconds**: its first run counts if there is no other.
-    pub(super) fn seconds(&self) -> Option<f64> {
+    fn seconds(&self) -> Option<f64> {
         self.profile().map(|profile| profile.seconds).or_else(|| Some(self.first?.seconds))
     }
 
@@ -169,8 +169,8 @@ pub(super) struct Limit<'a> {
     /// Where nothing disturbs. What is not sure yet may take all of the budget.
     pub(super) usual: Duration,
     pub(super) budget: Budget,
-    /// **Seconds** of a run of the network, by what the tasks took so far.
-    pub(super) run: &'a (dyn Fn(&[Task]) -> f64 + Sync),
+    /// **Seconds** of a run of the network, by what each task took so far.
+    pub(super) run: &'a (dyn Fn(&[Option<f64>]) -> f64 + Sync),
 }
 
 /// Runs the tasks by turns: several rounds, fewer if that takes longer than `limit`.
@@ -194,7 +194,8 @@ fn measure_by_turns(tasks: &mut [Task], limit: Limit<'_>, stop: &Stop) -> Result
     let start = Instant::now();
     for round in 0..MOST_ROUNDS {
         let best = best_of_groups(tasks, |task| task.profile().map(|profile| profile.seconds));
-        let (run_seconds, mut ran) = ((limit.run)(tasks), 0);
+        let seconds: Vec<Option<f64>> = tasks.iter().map(Task::seconds).collect();
+        let (run_seconds, mut ran) = ((limit.run)(&seconds), 0);
         for task in tasks.iter_mut().filter(|t| !t.done) {
             let long = task.is_long();
             if let Some(profile) = task.profile() {

@@ -50,8 +50,7 @@ impl Precision {
 /// `Stopped`.
 pub(super) fn run(network: &mut Network, targets: &[Target], stop: &Stop) -> Result<()> {
     let nodes = std::mem::take(&mut network.nodes);
-    let mut casting = Casting { network, others: HashMap::new(), refused: None };
-    let mut computes = false;
+    let mut casting = Casting { network, others: HashMap::new() };
     for mut node in nodes {
         stop.check()?;
         let to = match casting.is_for_bf16(&node, targets) {
@@ -64,7 +63,6 @@ pub(super) fn run(network: &mut Network, targets: &[Target], stop: &Stop) -> Res
             }
         }
         if to == DType::BF16 {
-            computes = true;
             node.outputs.iter().for_each(|id| casting.round(*id));
         }
         casting.network.nodes.push(node);
@@ -75,46 +73,13 @@ pub(super) fn run(network: &mut Network, targets: &[Target], stop: &Stop) -> Res
             casting.network.outputs[at].1 = casting.as_dtype(id, DType::F32)?;
         }
     }
-    if let (false, Some(refused)) = (computes, casting.refused)
-        && let Some(error) = refused.error()
+    if of(casting.network) == Precision::F32
+        && let Some(error) = casting.refused()
     {
         return Err(error);
     }
     network.remove_unused();
     Ok(())
-}
-
-/// A node with packed weights that no kernel takes in bf16.
-struct Refused {
-    node: String,
-    op: String,
-    /// Whether one does in another layout.
-    is_elsewhere: bool,
-}
-
-impl Refused {
-    /// The error of a network of which nothing computes in bf16. `None` where the node is the reason: neither this build, nor the machine or
-    /// the layout.
-    fn error(&self) -> Option<Error> {
-        let leave = "leave it out, and the plan computes in f32";
-        let (lacks, remedy) = match build_info().engine {
-            None => ("this build has no kernels for it, which take oneDNN", leave.to_string()),
-            Some(_) if !Isa::Avx512Bf16.is_here() => {
-                ("this machine has no kernels for it, which take AVX512_BF16", leave.to_string())
-            }
-            Some(_) if self.is_elsewhere => {
-                ("this layout has no kernels for it", format!("plan channels-last or blocked, or {leave}"))
-            }
-            Some(_) => return None,
-        };
-        Some(Error::Invalid {
-            what: "precision".into(),
-            got: Precision::Bf16.name().into(),
-            rule: format!("{lacks}: nothing would compute in it, such as node `{}` ({})", self.node, self.op)
-                .into(),
-            remedy: remedy.into(),
-        })
-    }
 }
 
 fn is_cast(node: &Node) -> bool {
@@ -125,8 +90,6 @@ struct Casting<'a> {
     network: &'a mut Network,
     /// The same numbers in the other of the two dtypes.
     others: HashMap<TensorId, TensorId>,
-    /// The first of the nodes with packed weights that no kernel takes.
-    refused: Option<Refused>,
 }
 
 impl Casting<'_> {
@@ -143,46 +106,15 @@ impl Casting<'_> {
     }
 
     /// Whether the node is to compute in bf16.
-    fn is_for_bf16(&mut self, node: &Node, targets: &[Target]) -> bool {
+    fn is_for_bf16(&self, node: &Node, targets: &[Target]) -> bool {
         let Some(op) = node.op.bound() else { return false };
+        if pack::packs(self.network, node) {
+            return self.could_pack(node) && targets.iter().any(|target| self.packs_for(node, *target));
+        }
         let is_data = kinds(&node.op);
         let data = || node.inputs.iter().zip(&is_data).filter(|(_, data)| **data).map(|(id, _)| *id);
         if !data().any(|id| self.is_float(id)) {
             return false;
-        }
-        let results = node.outputs.iter().any(|id| self.network.tensor(*id).dtype == DType::F32);
-        if pack::packs(self.network, node) {
-            // A convolution of integers adds a residual, and makes results, of f32.
-            if !self.is_float(node.inputs[0]) {
-                return false;
-            }
-            let x = self.network.tensor(node.inputs[0]);
-            let row_major = Order::Strided(MemoryFormat::Contiguous);
-            let desc = |order: Order| order.desc(&x.dims, DType::BF16).ok();
-            let packs = |target: &Target| {
-                let order = target.order(x.dims.len());
-                let can = |x: Option<TensorDesc>, stem: Option<&Layout>| {
-                    x.is_some_and(|x| pack::can_pack(self.network, node, &x, stem))
-                };
-                let is_stem = match order {
-                    // Other tensors are in blocks already, where a kernel could take them as they are.
-                    Some(Order::Blocked(layout)) if self.network.inputs.contains(&node.inputs[0]) => {
-                        can(desc(row_major), Some(&layout))
-                    }
-                    _ => false,
-                };
-                is_stem || can(desc(order.unwrap_or(row_major)), None)
-            };
-            if !results || self.are_tiny(node) {
-                return false;
-            }
-            let is_packed = targets.iter().any(packs);
-            if !is_packed && self.refused.is_none() {
-                let is_elsewhere = [Target::ChannelsLast, Target::Native].iter().any(packs);
-                let (node, op) = (node.name.clone(), op.op().to_string());
-                self.refused = Some(Refused { node, op, is_elsewhere });
-            }
-            return is_packed;
         }
         if !has_kernel(op) {
             return false;
@@ -197,7 +129,65 @@ impl Casting<'_> {
             return false;
         }
         let computed = data().any(|id| self.is_float(id) && self.network.tensor(id).constant.is_none());
-        results && computed && data().all(is_there) && self.takes_bf16(node, &is_data)
+        self.makes_f32(node) && computed && data().all(is_there) && self.takes_bf16(node, &is_data)
+    }
+
+    fn makes_f32(&self, node: &Node) -> bool {
+        node.outputs.iter().any(|id| self.network.tensor(*id).dtype == DType::F32)
+    }
+
+    /// Whether a kernel for bf16 could take the node's packed weights, if there is one. A convolution of integers adds a residual, and makes
+    /// results, of f32.
+    fn could_pack(&self, node: &Node) -> bool {
+        pack::packs(self.network, node)
+            && self.is_float(node.inputs[0])
+            && self.makes_f32(node)
+            && !self.are_tiny(node)
+    }
+
+    /// Whether a kernel takes them for a source in this order, or for a stem.
+    fn packs_for(&self, node: &Node, target: Target) -> bool {
+        let x = self.network.tensor(node.inputs[0]);
+        let row_major = Order::Strided(MemoryFormat::Contiguous);
+        let order = target.order(x.dims.len());
+        let can = |order: Order, stem: Option<&Layout>| {
+            let x = order.desc(&x.dims, DType::BF16);
+            x.is_ok_and(|x| pack::can_pack(self.network, node, &x, stem))
+        };
+        let is_stem = match &order {
+            // Other tensors are in blocks already, where a kernel could take them as they are.
+            Some(Order::Blocked(layout)) if self.network.inputs.contains(&node.inputs[0]) => {
+                can(row_major, Some(layout))
+            }
+            _ => false,
+        };
+        is_stem || can(order.unwrap_or(row_major), None)
+    }
+
+    /// The error of a network of which nothing computes in bf16 for want of kernels. `None` where they are not the reason: it has no node for
+    /// them, or one that none takes anywhere.
+    fn refused(&self) -> Option<Error> {
+        let node = self.network.nodes.iter().find(|node| self.could_pack(node))?;
+        let is_elsewhere =
+            || [Target::ChannelsLast, Target::Native].into_iter().any(|t| self.packs_for(node, t));
+        let leave = "leave it out, and the plan computes in f32";
+        let (lacks, remedy) = match build_info().engine {
+            None => ("this build has no kernels for it, which take oneDNN", leave.to_string()),
+            Some(_) if !Isa::Avx512Bf16.is_here() => {
+                ("this machine has no kernels for it, which take AVX512_BF16", leave.to_string())
+            }
+            Some(_) if is_elsewhere() => {
+                ("this layout has no kernels for it", format!("plan channels-last or blocked, or {leave}"))
+            }
+            Some(_) => return None,
+        };
+        let (name, op) = (&node.name, node.op.op());
+        Some(Error::Invalid {
+            what: "precision".into(),
+            got: Precision::Bf16.name().into(),
+            rule: format!("{lacks}: nothing would compute in it, such as node `{name}` ({op})").into(),
+            remedy: remedy.into(),
+        })
     }
 
     /// Whether the node's weights are all so small that some may be subnormal, which the kernels take for zero.

@@ -138,7 +138,7 @@ def _regions(
     count = sum(not stays for stays, _ in parts)
     chosen = _chosen(options, like, count)
     alone = reorders if count == 1 else None
-    regions: list[Region] = []
+    regions, each = [], iter(chosen)
     for stays, calls in parts:
         inside = set(calls)
         # A plan that is the whole model takes all inputs, in the model's order, and returns results in that order.
@@ -147,7 +147,7 @@ def _regions(
         outputs += [n for n in calls if n not in returned and any(_is_read(program, inside, user) for user in n.users)]
         region = Region(inputs, outputs, calls, None)
         if not stays:
-            region.plan = _planned(program, region, chosen[len(_planned_of(regions))], alone)
+            region.plan = _planned(program, region, next(each), alone)
         regions.append(region)
     if reorders is not None and alone is None:
         _share(program, _planned_of(regions), chosen, reorders)
