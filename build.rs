@@ -13,6 +13,7 @@ fn main() {
         );
     }
     println!("cargo::rustc-env=BLOCKTENSOR_OPT_LEVEL={}", std::env::var("OPT_LEVEL").unwrap_or_default());
+    println!("cargo::rustc-env=BLOCKTENSOR_PROFILE={}", std::env::var("PROFILE").unwrap_or_default());
     // `links` metadata of vendor/onednn-sys. It is absent without the engine and on docs.rs.
     if std::env::var("DEP_BLOCKTENSOR_ONEDNN_CPU_RUNTIME").as_deref() == Ok("threadpool") {
         println!("cargo::rustc-cfg=onednn_threadpool");

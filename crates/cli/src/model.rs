@@ -289,18 +289,19 @@ fn onnx(model: &Model) -> Result<(Graph, Vec<PathBuf>)> {
     let names: Vec<&str> = names.collect();
     let cut = graph.with_outputs(&names).map_err(|error| {
         let Error::Invalid { got, rule, remedy, .. } = error else { return error.into() };
+        // A name with commas has an option of its own.
         let all: Vec<&str> = graph.outputs().collect();
+        let (apart, together): (Vec<&str>, Vec<&str>) = all.iter().partition(|name| name.contains(','));
+        let apart = apart.into_iter().map(word);
+        let list = (!together.is_empty()).then(|| word(&together.join(",")));
+        let own = list.into_iter().chain(apart).collect::<Vec<_>>().join(" --outputs ");
         if names.contains(&"") {
-            let own = word(&all.join(","));
             return Failure::usage(
                 "--outputs",
                 format!("an empty name; leave it out; the model's own are {own}"),
             );
         }
-        Failure::usage(
-            "--outputs",
-            format!("{got}: {rule}; {remedy}; the model's own are {}", word(&all.join(","))),
-        )
+        Failure::usage("--outputs", format!("{got}: {rule}; {remedy}; the model's own are {own}"))
     })?;
     Ok((cut, weights))
 }

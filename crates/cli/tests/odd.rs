@@ -36,6 +36,13 @@ fn names_may_have_commas_and_equals_signs() {
     let check = format!("r,1={}", text(&saved));
     run(&["run", text(&path), "--outputs", "r,1", "--input", &input, "--check-outputs", &check]).succeeds();
 
+    // An option for each name with commas: the text of the remedy works as it is.
+    let nodes = [("Relu", &["a=b"][..], &["r,1"][..]), ("Exp", &["r,1"][..], &["z z"][..])];
+    let path = model(folder.path(), &[("a=b", of, &[2])], &[("r,1", of, &[2]), ("z z", of, &[2])], &nodes);
+    let own = "the model's own are 'z z' --outputs r,1";
+    run(&["run", text(&path), "--outputs", "r,1,z z", "--random"]).fails(2, &[own]);
+    run(&["run", text(&path), "--outputs", "z z", "--outputs", "r,1", "--random"]).succeeds();
+
     let nodes = [("Relu", &["my x"][..], &["r"][..]), ("Frobnicate", &["r"][..], &["y"][..])];
     let path = model(folder.path(), &[("my x", of, &[2])], &[("y", of, &[2])], &nodes);
     run(&["run", text(&path), "--outputs", "r"]).fails(2, &["--input 'my x'=FILE"]);

@@ -7,7 +7,11 @@ use blocktensor::counted;
 use blocktensor_graph::{Constant, Dim, Graph, Outcome, Sizes, partition};
 use blocktensor_onnx::{HostModel, HostNode, HostValue, Importer};
 
+use crate::assumed;
 use crate::failure::Result;
+
+/// A list of integers with more is no list of sizes.
+const MOST_NUMBERS: usize = 8;
 
 /// A graph of ONNX Runtime's.
 #[derive(Clone, Debug, Default)]
@@ -58,9 +62,6 @@ pub(crate) struct Claims {
     pub(crate) left: Vec<(usize, String)>,
 }
 
-/// Sizes that graphs with named ones are tried with: for the first axis, and for all others.
-const TRIED: [(usize, usize); 6] = [(1, 224), (2, 64), (1, 16), (1, 1), (2, 7), (1, 640)];
-
 impl Model {
     /// Gives every node a name of its own: errors name nodes.
     pub(crate) fn name_nodes(&mut self) {
@@ -76,8 +77,9 @@ impl Model {
         }
     }
 
-    /// The nodes that run here. Without `partial` the search ends where some do not: the caller refuses the model.
-    pub(crate) fn claims(&self, partial: bool) -> Claims {
+    /// The nodes that run here. Named sizes are those of the option `sizes`, where it has them. Without `partial` the search ends where
+    /// some nodes do not run: the caller refuses the model.
+    pub(crate) fn claims(&self, partial: bool, sizes: &[Sizes]) -> Claims {
         let reads = self.reads();
         let mut runs: Vec<bool> = self.nodes.iter().map(|node| !node.is_taken && !node.is_compiled).collect();
         let compiled =
@@ -85,7 +87,7 @@ impl Model {
         let mut left = BTreeMap::new();
         loop {
             let mut regions = partition(&reads, &runs);
-            let missing: Vec<_> = regions.iter().flat_map(|region| self.missing(region)).collect();
+            let missing: Vec<_> = regions.iter().flat_map(|region| self.missing(region, sizes)).collect();
             let ends = missing.is_empty() || !partial;
             missing.iter().for_each(|&(i, _)| runs[i] = false);
             left.extend(missing);
@@ -158,7 +160,7 @@ impl Model {
     }
 
     /// Those of the nodes that cannot run as one region, and why.
-    fn missing(&self, run: &[usize]) -> Vec<(usize, String)> {
+    fn missing(&self, run: &[usize], sizes: &[Sizes]) -> Vec<(usize, String)> {
         let unread = |&i: &usize| self.unread(i).map(|reason| (i, reason));
         let unread: Vec<_> = run.iter().filter_map(unread).collect();
         if !unread.is_empty() {
@@ -174,22 +176,28 @@ impl Model {
                 return if refused.is_empty() { all() } else { refused };
             }
         };
-        let named = !graph.named_sizes().is_empty();
-        let tries = if named { &TRIED[..] } else { &TRIED[..1] };
-        let mut best: Option<Vec<(usize, String)>> = None;
-        for &(first, others) in tries {
-            let missing = self.missing_at(&graph, run, &sizes(&graph, first, others));
-            if best.as_ref().is_none_or(|best| missing.len() < best.len()) {
-                best = Some(missing);
-            }
-            if best.as_ref().is_some_and(Vec::is_empty) {
-                break;
-            }
-        }
-        best.unwrap_or_default()
+        assumed::missing(self, &graph, run, sizes)
     }
 
-    fn missing_at(&self, graph: &Graph, run: &[usize], sizes: &Sizes) -> Vec<(usize, String)> {
+    /// The numbers in the constants that a node takes: their sizes, and short lists of integers.
+    pub(crate) fn numbers(&self, i: usize) -> impl Iterator<Item = usize> {
+        let constants =
+            self.nodes[i].read.inputs.iter().filter_map(|name| self.constants.get(name)?.as_ref().ok());
+        constants.flat_map(|constant| {
+            let few = constant.as_ints().filter(|list| list.len() <= MOST_NUMBERS).unwrap_or_default();
+            let integers = few.iter().filter_map(|n| usize::try_from(*n).ok());
+            constant.dims().iter().copied().chain(integers).filter(|n| *n > 0).collect::<Vec<_>>()
+        })
+    }
+
+    /// The names of all sizes.
+    pub(crate) fn named_sizes(&self) -> impl Iterator<Item = &str> {
+        let dims = self.values.values().flat_map(|value| value.dims.iter().flatten());
+        dims.filter_map(|dim| if let Dim::Named(name) = dim { Some(name.as_str()) } else { None })
+    }
+
+    /// Those of the nodes that cannot run with these sizes.
+    pub(crate) fn missing_at(&self, graph: &Graph, run: &[usize], sizes: &Sizes) -> Vec<(usize, String)> {
         let outcomes = match graph.outcomes(sizes) {
             Ok((outcomes, _)) => outcomes,
             Err(e) => return run.iter().map(|&i| (i, e.to_string())).collect(),
@@ -275,17 +283,6 @@ impl Model {
     }
 }
 
-/// A number for each named size: `first` where it is a first axis, else `others`.
-fn sizes(graph: &Graph, first: usize, others: usize) -> Sizes {
-    let mut sizes = Sizes::new();
-    for name in graph.named_sizes() {
-        let is_first = |dims: &[Dim]| matches!(dims.first(), Some(Dim::Named(dim)) if dim == name);
-        let size = if graph.inputs().any(|(_, _, dims)| is_first(dims)) { first } else { others };
-        sizes = sizes.with(name, size);
-    }
-    sizes
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -330,27 +327,27 @@ mod tests {
 
     #[test]
     fn all_nodes_are_one_region_where_all_run() {
-        let claims = model(&["Relu", "Exp", "Relu"]).claims(false);
+        let claims = model(&["Relu", "Exp", "Relu"]).claims(false, &[]);
         assert_eq!((claims.regions, claims.left.len()), (vec![vec![0, 1, 2]], 0));
     }
 
     #[test]
     fn a_whole_model_is_one_region_though_its_parts_are_not_connected() {
         let nodes: [(&str, &[usize]); 2] = [("Relu", &[0]), ("Exp", &[0])];
-        assert_eq!(graph(&nodes).claims(false).regions, [vec![0, 1]]);
+        assert_eq!(graph(&nodes).claims(false, &[]).regions, [vec![0, 1]]);
     }
 
     #[test]
     fn regions_end_at_nodes_that_cannot_run() {
         let model = model(&["Relu", "Det", "Exp", "Bernoulli", "Relu", "Relu"]);
-        let claims = model.claims(true);
+        let claims = model.claims(true, &[]);
         assert_eq!(claims.regions, [vec![0], vec![2], vec![4, 5]]);
         let text = model.listed(&claims.left);
         assert!(
             text.contains("node `Det -> v2`: Det: ") && text.contains("node `Bernoulli -> v4`"),
             "{text}"
         );
-        assert_eq!(model.claims(false).left.len(), 2);
+        assert_eq!(model.claims(false, &[]).left.len(), 2);
     }
 
     #[test]
@@ -359,7 +356,7 @@ mod tests {
         model.nodes[1].reason = Some("it has graphs inside".to_string());
         model.constants.insert("w".into(), Err("its file is elsewhere".to_string()));
         model.nodes[3].read.inputs.push("w".into());
-        let left = model.claims(false).left;
+        let left = model.claims(false, &[]).left;
         assert_eq!(left.iter().map(|(i, _)| *i).collect::<Vec<_>>(), [1, 2, 3]);
         let text = model.listed(&left);
         assert!(["graphs inside", "no importer", "elsewhere"].iter().all(|p| text.contains(p)), "{text}");
@@ -371,7 +368,7 @@ mod tests {
         let nodes: [(&str, &[usize]); 5] =
             [("Relu", &[0]), ("Det", &[1]), ("Exp", &[2]), ("Abs", &[3]), ("Relu", &[2])];
         let model = graph(&nodes);
-        let claims = model.claims(true);
+        let claims = model.claims(true, &[]);
         assert_eq!(claims.regions, [vec![0], vec![4]]);
         let text = model.listed(&claims.left);
         assert!(text.contains("node `Exp -> v3`: Exp: nothing reads its results"), "{text}");
@@ -384,7 +381,7 @@ mod tests {
         let nodes: [(&str, &[usize]); 5] =
             [("Relu", &[0]), ("Det", &[1]), ("Exp", &[2]), ("Abs", &[1]), ("Add", &[3, 4])];
         let model = graph(&nodes);
-        let claims = model.claims(true);
+        let claims = model.claims(true, &[]);
         assert_eq!(claims.regions, [vec![0, 3], vec![2, 4]]);
         let lines = model.listed_crossings(&claims.regions);
         let wanted = "3 crossings into and out of fused nodes:\n  tensor `v1`: node `Relu -> v1` -> node `Det -> v2`\n  \
@@ -398,7 +395,7 @@ mod tests {
             [("Det", &[0]), ("Relu", &[1]), ("Add", &[2, 1]), ("Det", &[3]), ("Bernoulli", &[3])];
         let mut model = graph(&nodes);
         model.outputs.insert("v4".into());
-        let claims = model.claims(true);
+        let claims = model.claims(true, &[]);
         assert_eq!(claims.regions, [vec![1, 2]]);
         assert_eq!(model.crossings(&claims.regions), [("v1", 0, 1), ("v3", 2, 3), ("v3", 2, 4)]);
     }
@@ -407,17 +404,17 @@ mod tests {
     fn compiled_nodes_are_regions_of_their_own() {
         let mut model = model(&["Relu", "EPContext", "Exp", "Relu"]);
         model.nodes[1].is_compiled = true;
-        let claims = model.claims(false);
+        let claims = model.claims(false, &[]);
         assert_eq!((claims.regions, claims.left.len()), (vec![vec![0], vec![2, 3], vec![1]], 0));
         model.nodes[1].is_taken = true;
-        assert_eq!(model.claims(false).regions, [vec![0], vec![2, 3]]);
+        assert_eq!(model.claims(false, &[]).regions, [vec![0], vec![2, 3]]);
     }
 
     #[test]
     fn nodes_of_other_providers_are_left_alone() {
         let mut model = model(&["Relu", "Det", "Exp"]);
         model.nodes[1].is_taken = true;
-        let claims = model.claims(false);
+        let claims = model.claims(false, &[]);
         assert_eq!((claims.regions, claims.left.len()), (vec![vec![0], vec![2]], 0));
     }
 }

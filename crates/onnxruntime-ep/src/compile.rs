@@ -45,7 +45,7 @@ pub(crate) unsafe extern "system" fn compile(
     // SAFETY: ONNX Runtime passes a provider that it got from here.
     let ep = unsafe { KeptEp::of(ep) };
     guard(&ep.teller.ort, "Compile", || {
-        let Found { refusal, constants } =
+        let Found { refusal, constants, sizes } =
             std::mem::take(&mut *ep.found.lock().unwrap_or_else(PoisonError::into_inner));
         if let Some(refusal) = refusal {
             return Err(refusal);
@@ -63,7 +63,7 @@ pub(crate) unsafe extern "system" fn compile(
             names.extend(each.region.named_sizes().into_iter().map(str::to_string));
             made.push(each);
         }
-        options.check_sizes(&names)?;
+        options.check_sizes(&names, &sizes)?;
         if ep.contexts.are_written {
             for (i, each) in made.iter().enumerate() {
                 let node = write(ep, each)?;

@@ -232,6 +232,7 @@ unsafe extern "system" fn get_capability(
                 model.any().into_iter().map(|node| vec![node]).collect()
             }
         };
+        found.sizes.extend(model.named_sizes().map(str::to_string));
         found.constants = model.constants;
         ep.has_claimed.fetch_or(!regions.is_empty(), Relaxed);
         for region in regions {
@@ -261,7 +262,7 @@ fn claimed(ep: &Ep, model: &Model) -> Result<Vec<Vec<usize>>> {
             node.read.name, node.read.op_type
         )));
     }
-    let claims = model.claims(options.partial);
+    let claims = model.claims(options.partial, &options.sizes);
     if claims.left.is_empty() {
         return Ok(claims.regions);
     }

@@ -5,6 +5,7 @@
 //! `claim` (which nodes run here), `region` (a fused node: its graph, and a plan for each shape), `context` (compiled models), `report`
 //! (a file that shows the plans).
 
+mod assumed;
 mod claim;
 mod compile;
 mod compute;

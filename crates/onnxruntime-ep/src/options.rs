@@ -90,10 +90,12 @@ impl Options {
         Ok(options)
     }
 
-    /// Refuses numbers for sizes that no region has.
-    pub(crate) fn check_sizes(&self, names: &BTreeSet<String>) -> Result<()> {
-        let mut given = self.sizes.iter().flat_map(Sizes::iter);
-        let Some((name, _)) = given.find(|(name, _)| !names.contains(*name)) else { return Ok(()) };
+    /// Refuses numbers for sizes that the model has not. `names` are those of what runs here, `others` those of all nodes.
+    pub(crate) fn check_sizes(&self, names: &BTreeSet<String>, others: &BTreeSet<String>) -> Result<()> {
+        let mut given = self.sizes.iter().flat_map(Sizes::iter).map(|(name, _)| name);
+        let Some(name) = given.find(|name| !names.contains(*name) && !others.contains(*name)) else {
+            return Ok(());
+        };
         let known: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
         let known = match known.is_empty() {
             true => "the model has no sizes with names; leave the option out".to_string(),
@@ -272,8 +274,9 @@ mod tests {
     fn sizes_without_a_region_are_refused_by_name() {
         let names = |list: &[&str]| list.iter().map(|name| name.to_string()).collect();
         let options = read(&[("sizes", "n=1,h=2;n=3")]).unwrap();
-        options.check_sizes(&names(&["h", "n", "w"])).unwrap();
-        let text = |list: &[&str]| options.check_sizes(&names(list)).unwrap_err().text;
+        options.check_sizes(&names(&["h", "n", "w"]), &names(&[])).unwrap();
+        options.check_sizes(&names(&["n"]), &names(&["h"])).unwrap();
+        let text = |list: &[&str]| options.check_sizes(&names(list), &names(&["k"])).unwrap_err().text;
         assert!(text(&["n", "w"]).ends_with("got `h`; the sizes with names are `n`, `w`; correct it"));
         assert!(text(&[]).ends_with("got `h`; the model has no sizes with names; leave the option out"));
     }

@@ -1,7 +1,7 @@
 //! What a session keeps: its provider, and its fused nodes.
 #![allow(unsafe_code)]
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex};
@@ -74,6 +74,8 @@ pub(crate) struct Found {
     /// Why the session is refused.
     pub(crate) refusal: Option<Failure>,
     pub(crate) constants: HashMap<String, Result<Constant, String>>,
+    /// The names of the model's sizes, also of nodes that other providers run.
+    pub(crate) sizes: BTreeSet<String>,
 }
 
 pub(crate) struct Fused {

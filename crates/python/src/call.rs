@@ -60,10 +60,14 @@ fn value_with(
         let fits = if is_number && is_int { " that fits into 64 bits" } else { "" };
         let rule = format!("it is {}{fits}", spec.kind.describe());
         let remedy = match spec.kind {
-            ArgKind::Bool(_) => "pass True or False",
-            _ => "pass what the signature says",
+            ArgKind::Bool(_) => "pass True or False".to_string(),
+            ArgKind::Str(_) => match x.extract::<Vec<String>>() {
+                Ok(words) if !words.is_empty() => format!("pass {:?}", words.join(",")),
+                _ => "pass what the signature says".to_string(),
+            },
+            _ => "pass what the signature says".to_string(),
         };
-        invalid(op, name, shown(x), rule, remedy)
+        invalid(op, name, shown(x), rule, &remedy)
     };
     Ok(match spec.kind {
         ArgKind::DataList | ArgKind::ParamList => {

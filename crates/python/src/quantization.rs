@@ -48,8 +48,16 @@ pub(crate) fn parameters(
     axis: Option<Number<i64>>,
 ) -> Outcome<Quantization> {
     let (one_scale, one_zero_point) = (scale.is_one, zero_point.is_one);
+    let in_f32 = |scale: f64| {
+        let narrow = scale as f32;
+        if narrow.is_finite() || !scale.is_finite() {
+            return Ok(narrow);
+        }
+        let rule = "scales are numbers of f32".to_string();
+        Err(invalid(op, "scale", format!("{scale:e}"), rule, "pass a number that is nearer to 0"))
+    };
     let mut scales: Vec<f32> =
-        number::all(op, "scale", scale.list)?.into_iter().map(|scale| scale as f32).collect();
+        number::all(op, "scale", scale.list)?.into_iter().map(in_f32).collect::<Outcome<_>>()?;
     let narrow = |zero_point: i64| {
         i32::try_from(zero_point).map_err(|_| {
             let rule = "zero points are integers of the tensor's dtype".to_string();

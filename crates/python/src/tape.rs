@@ -17,6 +17,7 @@ use crate::exchange;
 use crate::name::{self, Name, shown};
 use crate::number::{self, Number};
 use crate::opaque::{LAYOUT, key_of};
+use crate::quantization::OneOrMore;
 use crate::signals::Signals;
 use crate::tensor::{PyTensor, format_of};
 
@@ -180,6 +181,30 @@ impl PyVar {
     fn contiguous<'py>(slf: &Bound<'py, Self>, format: Name) -> PyResult<Bound<'py, PyVar>> {
         held(slf.py(), "contiguous", || slf.as_super().get().strided("contiguous").map(|_| ()))?;
         PyVar::to_strided(slf, format)
+    }
+
+    /// A constant's integers with scales and zero points. Of a variable it is refused, as it is not recorded.
+    #[pyo3(signature = (scale, zero_point = 0.into(), *, axis = None), text_signature = "($self, scale, zero_point=0, *, axis=None)")]
+    fn quantized(
+        slf: &Bound<'_, Self>,
+        scale: OneOrMore<f64>,
+        zero_point: OneOrMore<i64>,
+        axis: Option<Number<i64>>,
+    ) -> PyResult<PyTensor> {
+        held(slf.py(), "quantized", || slf.get().check_leaves("quantized", "self"))?;
+        slf.as_super().get().quantized(slf.py(), scale, zero_point, axis)
+    }
+
+    /// A constant without its scales and zero points. Of a variable it is refused, as it is not recorded.
+    fn without_quantization(slf: &Bound<'_, Self>) -> PyResult<PyTensor> {
+        held(slf.py(), "without_quantization", || slf.get().check_leaves("without_quantization", "self"))?;
+        Ok(slf.as_super().get().without_quantization())
+    }
+
+    /// The numbers that a constant's integers stand for. Of a variable it is refused, as it is not recorded.
+    fn dequantized(slf: &Bound<'_, Self>) -> PyResult<PyTensor> {
+        held(slf.py(), "dequantized", || slf.get().check_leaves("dequantized", "self"))?;
+        slf.as_super().get().dequantized(slf.py())
     }
 
     /// As `blocktensor.ops.to_dtype`.

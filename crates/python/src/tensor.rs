@@ -401,7 +401,7 @@ impl PyTensor {
 
     /// The same integers with scales and zero points: one of each, or one for each index of an axis.
     #[pyo3(signature = (scale, zero_point = 0.into(), axis = None), text_signature = "($self, scale, zero_point=0, axis=None)")]
-    fn quantized(
+    pub(crate) fn quantized(
         &self,
         py: Python<'_>,
         scale: OneOrMore<f64>,
@@ -440,12 +440,12 @@ impl PyTensor {
     }
 
     /// The same integers without scales and zero points.
-    fn without_quantization(&self) -> PyTensor {
+    pub(crate) fn without_quantization(&self) -> PyTensor {
         PyTensor(self.0.without_quantization())
     }
 
     /// The numbers that the integers stand for, in f32.
-    fn dequantized(&self, py: Python<'_>) -> PyResult<PyTensor> {
+    pub(crate) fn dequantized(&self, py: Python<'_>) -> PyResult<PyTensor> {
         released(py, "dequantized", || Ok(PyTensor(self.0.dequantized()?)))
     }
 

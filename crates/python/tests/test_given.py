@@ -188,6 +188,13 @@ def test_a_flag_is_no_axis_and_no_size(flag):
             call()
 
 
+def test_words_of_one_text():
+    for given, remedy in ((["residual", "relu"], 'pass "residual,relu"'), (("relu",), 'pass "relu"'), (7, "pass what the signature says")):
+        with pytest.raises(bt.InvalidArgument, match="argument `post_ops`: got .*, but it is a text") as e:
+            bt.ops.conv2d(X, W, post_ops=given)
+        assert e.value.remedy == remedy
+
+
 @pytest.mark.parametrize("value", [65536, 2, 1, 0, -1, 1.0, "yes", []])
 def test_a_flag_is_true_or_false(value):
     with pytest.raises(bt.InvalidArgument, match="argument `keepdim`: got .*, but it is a flag; pass True or False"):

@@ -194,6 +194,12 @@ def test_calls_that_would_not_be_recorded_are_refused():
             lambda: copy.deepcopy(var),
             lambda: pickle.dumps(var),
         ]
+        integers = bt.from_dlpack(np.arange(6, dtype=np.uint8)).quantized(0.5, 1)
+        bytes_var, constant = tape.variable(integers), tape.constant(integers)
+        calls += [bytes_var.dequantized, bytes_var.without_quantization, lambda: bytes_var.quantized(0.1)]
+        # A constant has no gradient to lose.
+        np.testing.assert_array_equal(constant.dequantized().numpy(), (np.arange(6) - 1) * np.float32(0.5))
+        assert not constant.without_quantization().is_quantized and constant.quantized(0.25).is_quantized
         for call in calls:
             with pytest.raises(bt.InvalidArgument, match=r"no gradient would come back through it; pass `x\.tensor`"):
                 call()
@@ -329,6 +335,17 @@ def test_a_registered_key_has_its_own_gradients(functions):
     gradient = tape.backward(y, u)[plain_x]
     np.testing.assert_allclose(gradient.numpy(), 2 * np.maximum(x, 0) * u, rtol=1e-6)
     assert calls == [(1, 1, [True])] * 2
+    # A value that is used twice has the sum of its gradients.
+    key = "py_without_add"
+    multiply = {"mul": lambda a, b: bt.wrap(key, array(a) * array(b), a.shape)}
+    put = lambda a: bt.wrap(key, a, a.shape)  # noqa: E731
+    of_mul = lambda a, b, results, diff_dst, wanted: [put(array(diff_dst[0]) * array(b)), put(array(diff_dst[0]) * array(a))]  # noqa: E731
+    bt.register_backend(key, lambda x: put(x.numpy()), lambda t: bt.from_dlpack(array(t)), multiply, gradients={"mul": of_mul})
+    with bt.grad.record() as tape:
+        var = tape.variable(x).to_key(key)
+        loss = bt.ops.sum(bt.ops.mul(var, var).to_strided())
+    with pytest.raises(bt.UnsupportedOp, match="used more than once has the sum of its gradients: register a kernel of `add`"):
+        tape.backward(loss)
     # By name, too.
     t = of(x)
     y = bt.ops.mul(t, t)

@@ -38,6 +38,7 @@ FUNCTIONS = {
     "number": lambda x: x * 2 - 1,
     "mean": lambda x: torch.mean(x, [2, 3], keepdim=True),
     "cat": lambda x: torch.cat([x, x], 1),
+    "norm": lambda x: x.norm(dim=1, keepdim=True) + torch.norm(x, p=1, dim=1, keepdim=True) + torch.norm(x, float("inf"), 1, True),
 }
 
 

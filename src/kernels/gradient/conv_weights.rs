@@ -10,12 +10,13 @@
 use std::ops::Range;
 
 use super::blocks::{Blocks, Channels};
-use super::{few_channels, for_each_chunk, winograd};
+use super::{depthwise, few_channels, for_each_chunk, winograd};
 use crate::error::Result;
 use crate::kernels::conv::phases::{Axis, Phase, cube, phases};
 use crate::kernels::conv::{Algorithm, ConvGeometry};
+use crate::kernels::lanes::RowVectors;
 use crate::machine::machine;
-use crate::memory::{try_filled, try_with_capacity};
+use crate::memory::try_with_capacity;
 use crate::simd::vectors::{Vector, VectorLoop, VectorWidth, Width};
 use crate::tensor::any::TensorRef;
 use crate::threads::{current_threads, parallel_each};
@@ -23,7 +24,7 @@ use crate::weights_kind::WeightsKind;
 
 /// About how many pixels are added up in f32 before the sum goes to f64.
 pub(super) const PIXELS_IN_F32: usize = 256;
-/// With fewer tasks than this, each tap is a task of its own.
+/// With fewer tasks than this, each tap is a task of its own; of a depthwise convolution each row of taps.
 const FEW_TASKS: usize = 16;
 /// A task has so many blocks of output channels, and of input channels, if a core's second cache has room for them: pixels that come from
 /// far are used so often before the next ones come.
@@ -39,12 +40,6 @@ pub(super) struct Products<'a, const B: usize, const R: usize> {
     pub sums: &'a mut [[f64; B]],
 }
 
-/// Products of equal lanes.
-struct LaneProducts<'a, const B: usize> {
-    rows: Rows<'a>,
-    sums: &'a mut [f64; B],
-}
-
 /// Rows of `count` pixels: where they begin in both operands, and the steps from pixel to pixel.
 #[derive(Clone, Copy)]
 pub(super) struct Rows<'a> {
@@ -57,17 +52,18 @@ pub(super) struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// The pixels of a row, as long as the lanes of the last one reach: `R` of x, `B` of diff.
+    /// The pixels of a row: `R` lanes of x, `B` of diff. Checks of each pixel would put the sums on the stack.
     #[inline(always)]
-    fn row<const R: usize, const B: usize>(&self, [x, diff]: [usize; 2]) -> [&'a [f32]; 2] {
-        let end = |step: usize, lanes: usize| (self.count - 1) * step + lanes;
-        [&self.x[x..][..end(self.x_step, R)], &self.diff[diff..][..end(self.diff_step, B)]]
+    fn row<const R: usize, const B: usize>(
+        &self,
+        [x, diff]: [usize; 2],
+    ) -> (RowVectors<'a, f32, R, 1>, RowVectors<'a, f32, B, 1>) {
+        let Rows { x_step, diff_step, count, .. } = *self;
+        (
+            RowVectors::new(self.x, &[x], 0, x_step, count),
+            RowVectors::new(self.diff, &[diff], 0, diff_step, count),
+        )
     }
-}
-
-#[inline(always)]
-fn vector<const B: usize>(row: &[f32], at: usize) -> &[f32; B] {
-    row[at..][..B].try_into().expect("B elements")
 }
 
 impl<const B: usize, const R: usize> VectorLoop<B> for Products<'_, B, R> {
@@ -76,9 +72,9 @@ impl<const B: usize, const R: usize> VectorLoop<B> for Products<'_, B, R> {
         let Products { rows, sums } = self;
         let mut all: [V; R] = [V::splat(proof, 0.0); R];
         for &start in rows.starts {
-            let [x, diff] = rows.row::<R, B>(start);
+            let (x, diff) = rows.row::<R, B>(start);
             for p in 0..rows.count {
-                let (x, diff) = (vector::<R>(x, p * rows.x_step), vector::<B>(diff, p * rows.diff_step));
+                let ([x], [diff]) = (x.get(p), diff.get(p));
                 let diff = V::load(proof, diff);
                 for i in 0..R {
                     all[i] = all[i].add_product(V::splat(proof, x[i]), diff);
@@ -91,38 +87,6 @@ impl<const B: usize, const R: usize> VectorLoop<B> for Products<'_, B, R> {
             for l in 0..B {
                 to[l] += f64::from(stored[l]);
             }
-        }
-    }
-}
-
-impl<const B: usize> VectorLoop<B> for LaneProducts<'_, B> {
-    #[inline(always)]
-    fn run<V: Vector<B>>(self, proof: V::Proof) {
-        let LaneProducts { rows, sums } = self;
-        // Several, because one sum would wait for each of its products.
-        let mut all: [V; 4] = [V::splat(proof, 0.0); 4];
-        for &start in rows.starts {
-            let [x, diff] = rows.row::<B, B>(start);
-            let load = |p: usize| {
-                let (x, diff) = (vector::<B>(x, p * rows.x_step), vector::<B>(diff, p * rows.diff_step));
-                (V::load(proof, x), V::load(proof, diff))
-            };
-            let whole = rows.count / 4 * 4;
-            for first in (0..whole).step_by(4) {
-                for i in 0..4 {
-                    let (x, diff) = load(first + i);
-                    all[i] = all[i].add_product(x, diff);
-                }
-            }
-            for p in whole..rows.count {
-                let (x, diff) = load(p);
-                all[0] = all[0].add_product(x, diff);
-            }
-        }
-        let mut stored = [0f32; B];
-        all[0].add(all[1]).add(all[2].add(all[3])).store(&mut stored);
-        for l in 0..B {
-            sums[l] += f64::from(stored[l]);
         }
     }
 }
@@ -168,26 +132,6 @@ impl Tiling {
         let has_several = rows > 1 && sets(1) >= FEW_TASKS;
         BLOCKS_OF_TASK.into_iter().find(|side| has_several && is_one(side)).unwrap_or(1)
     }
-
-    /// The elements of all tiles.
-    pub fn len<const B: usize>(&self) -> usize {
-        self.groups * self.o_blocks * self.c_blocks * self.taps * self.rows * B
-    }
-
-    /// The weights of these tiles in row-major order, with their groups apart.
-    pub fn row_major<const B: usize>(&self, g: &ConvGeometry, tiles: &[f32]) -> Result<Vec<f32>> {
-        let &Tiling { o, c, o_blocks, c_blocks, taps, rows, .. } = self;
-        let mut all = try_filled(g.op, g.weight_count(), 0f32)?;
-        for_each_chunk(&mut all, c * taps, |i, to| {
-            let (group, oi) = (i / o, i % o);
-            for (ci, to) in to.chunks_mut(taps).enumerate() {
-                let block = (group * o_blocks + oi / B) * c_blocks + ci / B;
-                let from = tiles[block * taps * rows * B + ci % B * B + oi % B..].iter().step_by(rows * B);
-                to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
-            }
-        });
-        Ok(all)
-    }
 }
 
 /// Writes the gradient into `tiles`, as [`Tiling`] has them; beyond the channels there are zeros. Winograd's algorithm computes it
@@ -228,7 +172,8 @@ where
     let g = if is_one_row { &in_rows } else { g };
     let blocks = groups * o_blocks * c_blocks;
     let side = tiling.side::<B>();
-    let taps_of_task = if blocks < FEW_TASKS { 1 } else { taps };
+    let taps_at_once = if rows == 1 { cube(&g.kernel, 1)[2] } else { 1 };
+    let taps_of_task = if blocks < FEW_TASKS { taps_at_once } else { taps };
     let length = taps_of_task * rows * B;
     let (across, down) = (c_blocks.div_ceil(side), o_blocks.div_ceil(side));
     let parts = taps / taps_of_task;
@@ -274,7 +219,7 @@ struct Tile<'a> {
 }
 
 /// The position of a source that tap `k` of an output reads, which is inside.
-fn source_of(axis: &Axis, k: usize, output: usize) -> usize {
+pub(super) fn source_of(axis: &Axis, k: usize, output: usize) -> usize {
     ((output * axis.step) as isize + axis.taps[k].at) as usize
 }
 
@@ -315,12 +260,16 @@ fn sums<const B: usize>(
     let (input, [od, oh, ow]) = (cube(&g.input, 1), cube(&g.output, 1));
     let mut totals: Vec<Vec<[f64; B]>> = tiles.iter().map(|t| vec![[0.0; B]; t.sums.len() / B]).collect();
     let mut starts = Vec::new();
-    // All rows of all images; a tap reads some. Products of lanes are in four sums.
-    let pixels = if rows == 1 { 4 * PIXELS_IN_F32 } else { PIXELS_IN_F32 };
-    let (all, at_once) = (g.n * od * oh, pixels.div_ceil(ow));
+    // All rows of all images; a tap reads some.
+    let (all, at_once) = (g.n * od * oh, PIXELS_IN_F32.div_ceil(ow));
     for first in (0..all).step_by(at_once) {
         for (tile, totals) in tiles.iter().zip(&mut totals) {
-            for (tap, total) in (tile.first_tap..).zip(totals.chunks_mut(rows)) {
+            if rows == 1 {
+                let of = depthwise::Operands { x, x_at: tile.x_at, diff, diff_at: tile.diff_at };
+                depthwise::add(g, &axes, &of, first..(first + at_once).min(all), tile.first_tap, totals);
+                continue;
+            }
+            for (tap, sums) in (tile.first_tap..).zip(totals.chunks_mut(rows)) {
                 let k = [tap / (kh * kw), tap / kw % kh, tap % kw];
                 let ws = axes[2].outputs_inside(k[2], input[2]);
                 if ws.is_empty() {
@@ -344,12 +293,9 @@ fn sums<const B: usize>(
                     starts: &starts,
                     count: ws.len(),
                 };
-                match total {
-                    [sums] => Width::<B>::dispatch(LaneProducts { rows, sums }),
-                    sums if tile.used <= FEW_ROWS => {
-                        Width::<B>::dispatch(Products::<B, FEW_ROWS> { rows, sums });
-                    }
-                    sums => Width::<B>::dispatch(Products::<B, B> { rows, sums }),
+                match tile.used <= FEW_ROWS {
+                    true => Width::<B>::dispatch(Products::<B, FEW_ROWS> { rows, sums }),
+                    false => Width::<B>::dispatch(Products::<B, B> { rows, sums }),
                 }
             }
         }

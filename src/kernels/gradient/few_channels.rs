@@ -10,6 +10,7 @@ use super::for_each_chunk;
 use crate::error::Result;
 use crate::kernels::conv::ConvGeometry;
 use crate::kernels::conv::phases::{Phase, cube, phases};
+use crate::kernels::lanes::RowVectors;
 use crate::memory::try_filled;
 use crate::simd::vectors::{VectorWidth, Width};
 use crate::tensor::any::TensorRef;
@@ -19,7 +20,7 @@ use crate::threads::current_threads;
 const MOST_CHANNELS: usize = 4;
 /// Numbers that an output meets at once: sums that stay in registers.
 const AT_ONCE: usize = 8;
-/// The same with registers enough, and at most.
+/// The same at most, with registers enough.
 const MOST_AT_ONCE: usize = 24;
 
 /// Writes the gradient into `tiles`, as [`Tiling`](super::conv_weights::Tiling) has them, if the convolution is such a one; returns
@@ -42,24 +43,30 @@ where
     if !diff.has_neighbours::<B>() || !g.o.is_multiple_of(B) {
         return Ok(false);
     }
-    let width = |lanes: usize| (kw * g.c).next_multiple_of(lanes);
-    let few = Few { g, phase, diff, source: Source::new(g, &x, width(MOST_AT_ONCE))? };
+    let numbers = kw * g.c;
+    // All at once, if there are registers for the sums and two more; images have three channels.
+    let fits = |most: &usize| numbers <= *most && most + 2 <= Width::<B>::registers();
+    let at_once = [AT_ONCE, 9, 12, 15, 21, MOST_AT_ONCE].into_iter().find(fits).unwrap_or(AT_ONCE);
+    let width = numbers.next_multiple_of(at_once);
+    let few = Few { g, phase, diff, source: Source::new(g, &x, width)? };
     let (o_blocks, rows) = (g.o / B, kd * kh);
     let parts = if o_blocks < TASKS_PER_THREAD * current_threads() { rows } else { 1 };
     let of_task = rows / parts;
     for_each_chunk(tiles, of_task * kw * B * B, |i, to| {
         let (block, first) = (i / parts, i % parts * of_task);
-        let at_once = width(AT_ONCE);
-        let mut sums = vec![[0f64; B]; of_task * at_once];
-        if B == 16 && at_once == MOST_AT_ONCE {
-            few.add::<B, MOST_AT_ONCE>(block, first, at_once, &mut sums);
-        } else {
-            few.add::<B, AT_ONCE>(block, first, at_once, &mut sums);
+        let mut sums = vec![[0f64; B]; of_task * width];
+        match at_once {
+            9 => few.add::<B, 9>(block, first, width, &mut sums),
+            12 => few.add::<B, 12>(block, first, width, &mut sums),
+            15 => few.add::<B, 15>(block, first, width, &mut sums),
+            21 => few.add::<B, 21>(block, first, width, &mut sums),
+            MOST_AT_ONCE => few.add::<B, MOST_AT_ONCE>(block, first, width, &mut sums),
+            _ => few.add::<B, AT_ONCE>(block, first, width, &mut sums),
         }
-        for (sums, to) in sums.chunks(at_once).zip(to.chunks_mut(kw * B * B)) {
+        for (sums, to) in sums.chunks(width).zip(to.chunks_mut(kw * B * B)) {
             // Beyond the channels there are zeros.
             to.fill(0.0);
-            for (i, sums) in sums[..kw * g.c].iter().enumerate() {
+            for (i, sums) in sums[..numbers].iter().enumerate() {
                 let to = &mut to[(i / g.c * B + i % g.c) * B..][..B];
                 to.iter_mut().zip(sums).for_each(|(to, sum)| *to = *sum as f32);
             }
@@ -85,15 +92,29 @@ impl Source {
         let mut data = try_filled(g.op, g.n * d * h * row, 0f32)?;
         for_each_chunk(&mut data, row, |i, to| {
             let from = i / h / d * x.image + i / h % d * x.spatial[0] + i % h * x.spatial[1];
-            for c in 0..g.c {
-                let from = &x.data[from + x.channel(c)..];
-                let pixels = to.chunks_mut(g.c).skip(pad).take(w).enumerate();
-                for (i, to) in pixels.filter(|(_, to)| c < to.len()) {
-                    to[c] = from[i * x.spatial[2]];
-                }
+            match g.c {
+                1 => copy_row::<1>(x, from, pad, w, to),
+                2 => copy_row::<2>(x, from, pad, w, to),
+                3 => copy_row::<3>(x, from, pad, w, to),
+                MOST_CHANNELS => copy_row::<MOST_CHANNELS>(x, from, pad, w, to),
+                c => unreachable!("{c} channels are not few"),
             }
         });
         Ok(Source { data, image: d * h * row, spatial: [h * row, row, g.c] })
+    }
+}
+
+/// Copies the `w` pixels of a row that begins at `from`, so that their `C` channels are neighbours, behind `pad` pixels. What the copy has
+/// no room for, no output meets.
+fn copy_row<const C: usize>(x: &Elements<'_>, from: usize, pad: usize, w: usize, to: &mut [f32]) {
+    let to = to.as_chunks_mut::<C>().0.iter_mut().skip(pad).take(w).enumerate();
+    if (0..C).all(|c| x.channel(c) == c) {
+        let pixels = RowVectors::<f32, C, 1>::new(x.data, &[from], 0, x.spatial[2], w);
+        to.for_each(|(i, to)| *to = *pixels.get(i)[0]);
+    } else {
+        let starts: [usize; C] = std::array::from_fn(|c| from + x.channel(c));
+        let pixels = RowVectors::<f32, 1, C>::new(x.data, &starts, 0, x.spatial[2], w);
+        to.for_each(|(i, to)| *to = pixels.get(i).map(|lane| lane[0]));
     }
 }
 

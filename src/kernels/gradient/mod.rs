@@ -2,6 +2,7 @@
 
 mod blocks;
 pub(crate) mod conv_weights;
+mod depthwise;
 mod few_channels;
 pub(crate) mod grid_sample;
 pub(crate) mod map;

@@ -1,15 +1,13 @@
 //! The gradients of a convolution, transposed or not, by its source, weights and bias.
 
-use crate::elementwise;
 use crate::error::{Error, Result, Unsupported, fail};
 use crate::kernels::conv::{Algorithm, ConvGeometry, ConvParams, kind_of};
-use crate::kernels::gradient::conv_weights::{self, Tiling};
+use crate::kernels::gradient::conv_weights;
 use crate::layout::blocked::Layout;
 use crate::layout::dims::{Dims, ToDims};
 use crate::layout::memory_format::MemoryFormat;
 use crate::layout::reorder;
 use crate::ledger::{self, Cause, Move};
-use crate::memory::try_filled;
 use crate::op::args::ArgList;
 use crate::op::call::Outputs;
 use crate::op::params::Params;
@@ -244,33 +242,37 @@ where
     if is_back {
         std::mem::swap(&mut x, &mut diff);
     }
-    let tiling = Tiling::new::<B>(g);
-    let mut tiles = try_filled(op, tiling.len::<B>(), 0f32)?;
-    conv_weights::weights::<B>(g, algorithm, x, diff, &mut tiles)?;
-    let sums = tiling.row_major::<B>(g, &tiles)?;
-    let axis = usize::from(w.dims().len() == g.input.len() + 3);
-    let is_turned = is_back && (axis == 1 || matches!(w, TensorRef::Blocked(_)));
-    let mut dims = Dims::from_slice(w.dims());
-    if is_turned {
+    let mut plain = match w {
+        TensorRef::Strided(w) => FormatRule::Like.empty_result(op, &[w], w.dims(), w.dtype())?,
+        _ => {
+            let dims = Dims::from_slice(w.dims());
+            StridedTensor::for_result(op, dims, MemoryFormat::Contiguous.strides(op, &dims)?, w.dtype())?
+        }
+    };
+    // Where the channels of the tiles' convolution are in it.
+    let (mut dims, mut strides) = (plain.dims().to_vec(), plain.strides().to_vec());
+    let axis = usize::from(dims.len() == g.input.len() + 3);
+    if is_back && (axis == 1 || matches!(w, TensorRef::Blocked(_))) {
         dims.swap(axis, axis + 1);
+        strides.swap(axis, axis + 1);
     }
-    let plain = StridedTensor::from_slice(&sums, &dims)?;
-    let plain = if is_turned { plain.transpose(axis, axis + 1)? } else { plain };
-    match w {
-        TensorRef::Blocked(w) => {
-            let mut made = BlockedTensor::for_result(op, w.dims(), w.layout(), w.dtype())?;
-            let (dims, strides) = (plain.dims(), plain.strides());
-            let to = made.storage_bytes_mut();
-            reorder::strided_to_blocked(size_of::<f32>(), plain.bytes(), dims, strides, w.layout(), to);
-            Ok(made.into())
-        }
-        TensorRef::Strided(w) if is_turned || !w.is_contiguous(MemoryFormat::Contiguous) => {
-            let mut made = FormatRule::Like.empty_result(op, &[w], w.dims(), w.dtype())?;
-            elementwise::copy_into(op, &mut made, &plain)?;
-            Ok(made.into())
-        }
-        _ => Ok(plain.into()),
+    let layout = Layout::weights_for(g.input.len(), g.groups, g.c, g.o, B)?;
+    if layout.rank() > dims.len() {
+        let of_group = dims[0] / g.groups;
+        strides.insert(0, of_group * strides[0]);
+        dims.splice(..1, [g.groups, of_group]);
     }
+    let mut tiles = BlockedTensor::for_result(op, &dims, &layout, w.dtype())?;
+    let sums = bytemuck::cast_slice_mut(tiles.storage_bytes_mut());
+    conv_weights::weights::<B>(g, algorithm, x, diff, sums)?;
+    let to = plain.result_bytes();
+    reorder::blocked_to_strided(size_of::<f32>(), tiles.storage_bytes(), &layout, &dims, &strides, to);
+    let TensorRef::Blocked(w) = w else { return Ok(plain.into()) };
+    let mut made = BlockedTensor::for_result(op, w.dims(), w.layout(), w.dtype())?;
+    let (dims, strides) = (plain.dims(), plain.strides());
+    let to = made.storage_bytes_mut();
+    reorder::strided_to_blocked(size_of::<f32>(), plain.bytes(), dims, strides, w.layout(), to);
+    Ok(made.into())
 }
 
 /// The sum over images and pixels.

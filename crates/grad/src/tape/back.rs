@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use blocktensor::{
     Complaint, DEFAULT_RECYCLE_LIMIT, Error, MemoryFormat, Operand, Result, StridedTensor, Tensor,
-    TensorDesc, ledger, ops, raise_recycle_limit,
+    TensorDesc, UnsupportedOp, ledger, ops, raise_recycle_limit,
 };
 
 use crate::check_like;
@@ -130,11 +130,18 @@ impl Tape {
 #[track_caller]
 fn add(of: &mut HashMap<usize, Tensor>, number: usize, made: Tensor) -> Result<()> {
     let sum = match of.remove(&number) {
-        Some(before) => ops::add(&before, &made)?,
+        Some(before) => ops::add(&before, &made).map_err(of_sum)?,
         None => made,
     };
     of.insert(number, sum);
     Ok(())
+}
+
+/// The program has no such call: another key's kernel for it may be missing.
+fn of_sum(e: Error) -> Error {
+    let Error::UnsupportedOp(e) = e else { return e };
+    let remedy = "a value that is used more than once has the sum of its gradients: register a kernel of `add` for this key";
+    Error::UnsupportedOp(Box::new(UnsupportedOp { remedy: remedy.into(), ..*e }))
 }
 
 /// The gradient of a reorder's operand: reordered to the operand's layout, or to its memory format.

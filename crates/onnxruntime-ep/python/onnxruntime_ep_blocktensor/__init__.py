@@ -40,7 +40,8 @@ def session(model: str | os.PathLike[str] | bytes, session_options: Any = None, 
 
     The library is registered if it is not yet. Without `partial` no node runs elsewhere: ONNX Runtime's fallback to its CPU provider
     is off. ONNX Runtime's own threads have nothing to do then, so it gets one. `session_options` are yours instead, an
-    `onnxruntime.SessionOptions`: the provider is added to them, and nothing else is changed.
+    `onnxruntime.SessionOptions`: the provider is added to them, and nothing else is changed. They are for one session: ONNX Runtime
+    adds a provider to an object once.
     """
     import onnxruntime as ort
 
@@ -50,7 +51,12 @@ def session(model: str | os.PathLike[str] | bytes, session_options: Any = None, 
         if given.get("partial", "0") == "0":
             session_options.intra_op_num_threads = 1
             session_options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
-    session_options.add_provider_for_devices(_devices(ort), given)
+    try:
+        session_options.add_provider_for_devices(_devices(ort), given)
+    except RuntimeError as e:
+        if "has already been registered" not in str(e):
+            raise
+        raise ValueError("`session_options` have this provider from an earlier session; pass new ones for each session") from e
     return ort.InferenceSession(model if isinstance(model, bytes) else os.fspath(model), session_options)
 
 

@@ -49,6 +49,13 @@ def test_threads_that_ask_at_once_register_the_library_once():
     assert names.count(ep.get_ep_name()) == 1 and ep.get_ep_names() == [ep.get_ep_name()]
 
 
+def test_session_options_are_for_one_session():
+    options = ort.SessionOptions()
+    ep.session(model(), options, layouts="nchw")
+    with pytest.raises(ValueError, match="from an earlier session; pass new ones for each session"):
+        ep.session(model(), options, layouts="nchw")
+
+
 def test_models_are_paths_or_bytes_and_options_are_checked(tmp_path):
     path = tmp_path / "model.onnx"
     path.write_bytes(model())

@@ -463,7 +463,8 @@ def register_backend(
 
     A kernel gets the op's arguments in the schema's order. A gradient gets them too, and by name `results` and `diff_dst` (a list
     each; `None` in `diff_dst` is zero) and `wanted` (a Boolean for each tensor of the call). It returns the gradient of the only
-    tensor, or a list with one for each tensor of the call, `None` where none is wanted.
+    tensor, or a list with one for each tensor of the call, `None` where none is wanted. A tape adds the gradients of a value that is
+    used more than once: for that the key needs a kernel of `add`.
     """
 
 def wrap(key: str, object: object, shape: Sequence[int], *, dtype: str = "f32", layout: str = "opaque") -> Tensor:

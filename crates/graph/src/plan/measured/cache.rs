@@ -174,10 +174,11 @@ fn header() -> String {
         .filter(|line| line.split(':').next().is_some_and(|name| named.contains(&name.trim())))
         .collect();
     format!(
-        "profiles 3, blocktensor {} {}, opt-level {}, kernels {}, {engine}, {}, {:?}",
+        "profiles 3, blocktensor {} {}, opt-level {} of {}, kernels {}, {engine}, {}, {:?}",
         info.version,
         env!("CARGO_PKG_VERSION"),
         info.opt_level,
+        info.profile,
         info.simd,
         cpu.join("; ").replace('\t', ""),
         blocktensor::machine().caches

@@ -8,7 +8,8 @@ use crate::plan::Layouts;
 
 /// **Seconds** as microseconds.
 fn micro(seconds: f64) -> String {
-    format!("{:.1} us", seconds * 1e6)
+    // A sum of nothing is -0.
+    format!("{:.1} us", seconds * 1e6 + 0.0)
 }
 
 impl Measurements {

@@ -16,7 +16,7 @@ from .. import _native
 from .._errors import DTypeMismatch, Error, InvalidArgument, KeyMismatch, ShapeMismatch, UnsupportedDType, UnsupportedOp
 from .._native import Tensor, Var
 from . import _core as _core  # fills the table
-from ._compose import masks
+from ._compose import masks, norm
 from ._export import FACTORIES, error
 from ._handles import (
     ACTIVE,
@@ -282,6 +282,8 @@ def _never(*_: Any) -> bool:
 @functools.cache
 def _body(function: FunctionType) -> FunctionType:
     """PyTorch's own code of a function, without the check that sent the call here. What it dispatches to is treated alike."""
+    if function is torch.functional.norm:
+        return norm
     checks = {name: _never for name in _CHECKS if name in function.__globals__}
     cells = function.__closure__ or ()
     inner = [c.cell_contents for c in cells]

@@ -76,6 +76,17 @@ def alike(b: Builder, tensors: Sequence[Value]) -> list[Any]:
     return [x.tensor.float() if isinstance(x.tensor, torch.Tensor) and x.dtype == "int64" else as_f32(b, x) for x in tensors]
 
 
+def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None) -> Any:
+    """What `torch.norm` does of strided tensors. Its own code asks for the layout first."""
+    dims = [dim] if isinstance(dim, int) else dim
+    more = {"dtype": dtype} if out is None else {"dtype": dtype, "out": out}
+    if p == "fro" and (dims is None or len(dims) <= 2):
+        p = 2
+    if isinstance(p, str):
+        return torch.linalg.matrix_norm(input, p, list(range(input.ndim)) if dims is None else dims, keepdim, **more)
+    return torch.linalg.vector_norm(input, 2 if p is None else p, dims, keepdim, **more)
+
+
 def axes_of(dim: Any) -> list[int]:
     return [dim] if isinstance(dim, int) else list(dim or ())
 

@@ -288,7 +288,7 @@ def swap(model: torch.nn.Module, *, to_strided: Iterable[str] = ()) -> torch.nn.
 def _listed(to_strided: Any) -> list[str]:
     """The names of modules that a caller gave."""
     is_list = isinstance(to_strided, Iterable) and not isinstance(to_strided, str)
-    given = list(to_strided) if is_list else [to_strided]
+    given: list[Any] = list(to_strided) if is_list else [to_strided]
     for name in given:
         if not isinstance(name, str):
             text = f"op `swap`: argument `to_strided`: got {name!r}, but it is a list of names of modules"
