@@ -5,7 +5,8 @@
 #   scripts/onnxruntime_ep.sh test     the wheel, installed and tested
 #
 # ONNXRUNTIME=1.23.2 tests with another version than the one below, in an environment of its own. LIBRARY=/folder packs the library that
-# `make test` has compiled there.
+# `make test` has compiled there. HEADERS=/folder has onnxruntime_cxx_api.h, for the program in C++: ONNX Runtime's archives have it, and
+# no package of Python.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/environment.sh
@@ -53,3 +54,17 @@ cargo build --locked "$@" --features "$package/guard-pages,$package/refusals"
 cp "${LIBRARY:-$CARGO_TARGET_DIR/release}/$so" "$staged/"
 cargo build --locked "$@"
 "$apart/bin/python" scripts/onnxruntime_ep.py "$staged/$so" halves shapes partial control compiled life
+
+if [ -z "${HEADERS:-}" ]; then
+    echo "run_model.cpp: left out, as HEADERS names no folder with onnxruntime_cxx_api.h"
+else
+    capi=$("$apart/bin/python" -c 'import onnxruntime as ort; print(ort.__path__[0])')/capi
+    ln -s "$capi"/libonnxruntime.so.?.* "$staged/libonnxruntime.so.1"
+    # Version 1.23 looks for it beside the first.
+    ln -s "$capi/libonnxruntime_providers_shared.so" "$staged/"
+    "${CXX:-c++}" -std=c++17 -Wall -Werror -isystem "$HEADERS" crates/onnxruntime-ep/examples/run_model.cpp \
+        "$staged/libonnxruntime.so.1" -o "$staged/run_model"
+    for model in resnet mobilenet unet densenet; do
+        LD_LIBRARY_PATH="$staged" "$staged/run_model" "$ep" "tests/data/onnx_models/$model.onnx"
+    done
+fi
