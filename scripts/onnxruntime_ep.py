@@ -6,7 +6,8 @@
     /tmp/ort/bin/python scripts/onnxruntime_ep.py target/release/libonnxruntime_ep_blocktensor.so
 
 Without a name all checks run, with `--quick` those that need neither torch nor models from elsewhere. Each runs in a process of its own, so
-that a crash ends only that one. A library with the feature `guard-pages` crashes where ONNX Runtime reads a struct of it beyond its end.
+that a crash ends only that one. A library with the feature `guard-pages` crashes where ONNX Runtime reads a struct of it beyond its end;
+with `refusals` it leaves every second convolution to ONNX Runtime in `halves`.
 `nodes` runs ONNX's own node tests, with ONNX Runtime kept from using its CPU provider.
 """
 
@@ -26,7 +27,7 @@ from onnx import TensorProto, helper
 
 from onnxruntime_ep_compiled import compiled
 from onnxruntime_ep_graphs import control, external, profiles
-from onnxruntime_ep_models import exported, halves, models, networks, nodes, optimised, own, shared
+from onnxruntime_ep_models import REFUSE, exported, halves, models, networks, nodes, optimised, own, shared
 from onnxruntime_sessions import EP, LIMIT, MIXES, cpu, logged, model_of, refused, relative_l2, session, small
 
 # Nothing of what is measured here is kept.
@@ -248,8 +249,8 @@ def life():
     print("  a session runs after the library is unregistered")
 
 
-QUICK = [own, shapes, plans, types, partial, control, external, profiles, options, sessions, compiled, life, nodes, shared]
-CHECKS = [networks, models, halves, optimised, *QUICK]
+QUICK = [own, halves, shapes, plans, types, partial, control, external, profiles, options, sessions, compiled, life, nodes, shared]
+CHECKS = [networks, models, optimised, *QUICK]
 
 
 def main():
@@ -269,6 +270,9 @@ def main():
     if models in checks and not args.checks and not exported():
         print("models: left out, since `scripts/compare_onnx.py export` has written none")
         checks.remove(models)
+    if halves in checks and not args.checks and REFUSE.encode() not in Path(args.library).read_bytes():
+        print("halves: left out, since the library is built without the feature `refusals`")
+        checks.remove(halves)
     failed = []
     for name in (check.__name__ for check in checks):
         print(f"{name}:", flush=True)

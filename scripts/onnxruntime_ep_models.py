@@ -1,5 +1,6 @@
 """Whole models and ONNX's own tests, for scripts/onnxruntime_ep.py."""
 
+import json
 import os
 import tempfile
 import time
@@ -12,7 +13,7 @@ import onnx
 import onnxruntime as ort
 from onnx import TensorProto, numpy_helper
 
-from onnxruntime_sessions import EP, LIMIT, MIXES, cpu, refused, relative_l2, session, small
+from onnxruntime_sessions import EP, LIMIT, MIXES, cpu, logged, refused, relative_l2, session, small
 
 OWN = Path(__file__).parent.parent / "tests/data/onnx_models"
 
@@ -144,54 +145,56 @@ def models():
     print("".join(f"{line}\n" for line in beyond), end="")
 
 
-def divided(path, folder):
-    """The model with nodes that only the CPU provider runs after every second convolution: a sequence of one tensor, which changes nothing."""
-    model = onnx.load(path)
-    nodes, count = [], 0
-    for node in model.graph.node:
-        nodes.append(node)
-        if node.op_type == "Conv":
-            count += 1
-            if count % 2:
-                name, before = node.output[0], f"{node.output[0]} before"
-                node.output[0] = before
-                nodes.append(onnx.helper.make_node("SequenceConstruct", [before], [f"{name} alone"], f"sequence{count}"))
-                nodes.append(onnx.helper.make_node("SequenceAt", [f"{name} alone", "first of a sequence"], [name], f"first{count}"))
-    del model.graph.node[:]
-    model.graph.node.extend(nodes)
-    model.graph.initializer.append(numpy_helper.from_array(np.array(0), "first of a sequence"))
-    to = f"{folder}/{path.stem}.onnx"
-    onnx.save(model, to)
-    return to, (count + 1) // 2
+#: What the log says of a node that the environment variable REFUSE refuses, in a library with the feature `refusals`.
+REFUSE, BY_TEST = "BLOCKTENSOR_REFUSE", "a test refuses it"
+#: What ONNX Runtime's CPU provider makes of convolutions.
+CONVOLUTIONS = {"Conv", "FusedConv", "QLinearConv"}
+
+
+def ran(path, feeds, folder):
+    """A session without every second convolution: its results, the nodes that it left, and those that each provider then ran."""
+    make = lambda: session(str(path), True, severity=2, profile=f"{folder}/run", partial=1, layouts="blocked")
+    os.environ[REFUSE] = "Conv"
+    ours, log = logged(make)
+    del os.environ[REFUSE]
+    results = ours.run(None, feeds)
+    events = json.loads(Path(ours.end_profiling()).read_text())
+    nodes = [event["args"] for event in events if event.get("cat") == "Node" and event["name"].endswith("_kernel_time")]
+    elsewhere = [args["op_name"] for args in nodes if args["provider"] != EP]
+    return results, [line for line in log.splitlines() if "  node `" in line], elsewhere, len(nodes) - len(elsewhere)
 
 
 def halves():
-    """Models in many parts: every second convolution ends a fused node."""
+    """Models with every second convolution refused, which the CPU provider then runs between our fused nodes."""
+    if not MIXES:
+        return print(f"  left out: onnxruntime {ort.__version__} runs no model with nodes of several providers")
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "blocktensor/models"
     paths = [path for folder in (OWN, cache) for path in sorted(folder.rglob("*.onnx"))]
     paths = [path for path in paths if ".b16" not in path.name and path.with_suffix(".image.npy").exists()]
-    worst, divisions = 0.0, []
+    worst, counts = 0.0, []
     with tempfile.TemporaryDirectory() as folder:
         for path in paths:
-            divided_path, count = divided(path, folder)
-            if not count:
+            theirs = cpu(str(path))
+            feeds = {theirs.get_inputs()[0].name: np.load(path.with_suffix(".image.npy"))}
+            results, left, elsewhere, fused = ran(path, feeds, folder)
+            convolutions = sum(node.op_type == "Conv" for node in onnx.load(path, load_external_data=False).graph.node)
+            if not convolutions:
                 continue
-            image = np.load(path.with_suffix(".image.npy"))
-            ours, theirs = session(divided_path, True, partial=1, layouts="blocked"), cpu(divided_path)
-            # Sizes are unknown behind a sequence, so that ONNX Runtime does not resolve nodes `If`.
-            has_if = any(node.op_type == "If" for node in onnx.load(path).graph.node)
-            texts = ["`sequence1`", "`first1`", *([] if has_if else [f"{2 * count} node"])]
-            refused(lambda divided_path=divided_path: session(divided_path, layouts="nchw"), *texts)
-            feeds = {ours.get_inputs()[0].name: image}
-            for output, got, want in zip(theirs.get_outputs(), ours.run(None, feeds), theirs.run(None, feeds), strict=True):
+            # Every second one was refused and ran on the CPU provider, and the others did not.
+            refused_nodes = [line for line in left if BY_TEST in line]
+            there = [op for op in elsewhere if op in CONVOLUTIONS]
+            assert len(there) == len(refused_nodes) == (convolutions + 1) // 2, f"{path.stem}: {convolutions}, {refused_nodes}, {elsewhere}"
+            assert fused >= 1, f"{path.stem}: {elsewhere}"
+            for output, got, want in zip(theirs.get_outputs(), results, theirs.run(None, feeds), strict=True):
                 exact, error, limit = path.parent / f"{path.stem}.{output.name}.f64.npy", relative_l2(got, want), LIMIT
                 if exact.exists():
                     limit = max(limit, 3 * relative_l2(want, np.load(exact)))
                 worst = max(worst, error)
                 assert error <= limit, f"{path.stem}: {error:.1e} from the CPU provider"
-            divisions.append(count)
-    print(f"  {len(divisions)} models, divided at {sum(divisions)} convolutions: at most {worst:.1e} from it")
-    assert len(divisions) >= 4, divisions
+            counts.append((len(refused_nodes), fused))
+    assert len(counts) >= 4, counts
+    convolutions, fused = map(sum, zip(*counts, strict=True))
+    print(f"  {len(counts)} models, {convolutions} convolutions on the CPU provider between {fused} fused nodes: at most {worst:.1e} from it")
 
 
 def cases():

@@ -21,11 +21,14 @@ def relative_l2(got, want):
     return float(np.linalg.norm(got - want) / norm) if norm else float(np.linalg.norm(got))
 
 
-def session(model, fallback=False, severity=4, entries=(), **options):
-    """A session of the provider. Without `fallback` it is an error if the CPU provider gets a node. `entries` are the session's."""
+def session(model, fallback=False, severity=4, entries=(), profile=None, **options):
+    """A session of the provider. Without `fallback` it is an error if the CPU provider gets a node. `entries` are the session's; `profile`
+    is how the file of its profile begins."""
     config = ort.SessionOptions()
     config.intra_op_num_threads = 1
     config.log_severity_level = severity
+    if profile:
+        config.enable_profiling, config.profile_file_prefix = True, profile
     if not fallback:
         config.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
     for key, value in dict(entries).items():

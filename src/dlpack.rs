@@ -15,7 +15,7 @@ use crate::layout::blocked::Layout;
 use crate::layout::dims::MAX_RANK;
 use crate::tensor::any::TensorRef;
 use crate::tensor::blocked::BlockedTensor;
-use crate::tensor::foreign::Foreign;
+use crate::tensor::foreign::{Foreign, ForeignInput};
 use crate::tensor::integers::Width;
 use crate::tensor::quantization::refuse;
 use crate::tensor::strided::StridedTensor;
@@ -118,6 +118,15 @@ pub enum OtherTypes {
     IntegersAsS32,
     /// Booleans become u8, without a copy.
     BooleansAsU8,
+}
+
+/// What becomes of elements that do not begin at multiples of their size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unaligned {
+    /// They are an error.
+    Refused,
+    /// Row-major ones are copied, for the run that is named: as by [`ForeignInput`].
+    CopiedFor(&'static str),
 }
 
 /// One of the two structures.
@@ -288,19 +297,20 @@ impl StridedTensor {
     /// thread may call its deleter.
     pub unsafe fn from_dlpack(managed: NonNull<DLManagedTensorVersioned>) -> Result<StridedTensor> {
         // SAFETY: the caller's promise.
-        unsafe { StridedTensor::from_dlpack_with(managed, OtherTypes::Refused) }
+        unsafe { StridedTensor::from_dlpack_with(managed, OtherTypes::Refused, Unaligned::Refused) }
     }
 
-    /// As [`from_dlpack`](Self::from_dlpack), for types that no dtype is, too.
+    /// As [`from_dlpack`](Self::from_dlpack), for types that no dtype is, and for elements that are not aligned, too.
     ///
     /// # Errors
-    /// As `from_dlpack`; `InvalidArgument` for an integer that does not fit.
+    /// As `from_dlpack`; `InvalidArgument` for an integer that does not fit; `ReorderDenied` and `OutOfMemory` for copies.
     ///
     /// # Safety
     /// As `from_dlpack`.
     pub unsafe fn from_dlpack_with(
         managed: NonNull<DLManagedTensorVersioned>,
         others: OtherTypes,
+        unaligned: Unaligned,
     ) -> Result<StridedTensor> {
         let owner = Received(managed);
         // SAFETY: live; this field is at the same place in every version.
@@ -314,7 +324,7 @@ impl StridedTensor {
         // SAFETY: the version is that of this structure.
         let (tensor, flags) = unsafe { ((*managed.as_ptr()).dl_tensor, (*managed.as_ptr()).flags) };
         // SAFETY: the caller's promise.
-        unsafe { import(tensor, flags & READ_ONLY == 0, Arc::new(owner), others) }
+        unsafe { import(tensor, flags & READ_ONLY == 0, Arc::new(owner), others, unaligned) }
     }
 
     /// As [`from_dlpack`](Self::from_dlpack), for the structure used before version 1.
@@ -326,7 +336,9 @@ impl StridedTensor {
     /// As `from_dlpack`.
     pub unsafe fn from_dlpack_unversioned(managed: NonNull<DLManagedTensor>) -> Result<StridedTensor> {
         // SAFETY: the caller's promise.
-        unsafe { StridedTensor::from_dlpack_unversioned_with(managed, OtherTypes::Refused) }
+        unsafe {
+            StridedTensor::from_dlpack_unversioned_with(managed, OtherTypes::Refused, Unaligned::Refused)
+        }
     }
 
     /// As [`from_dlpack_with`](Self::from_dlpack_with), for the structure used before version 1.
@@ -339,12 +351,13 @@ impl StridedTensor {
     pub unsafe fn from_dlpack_unversioned_with(
         managed: NonNull<DLManagedTensor>,
         others: OtherTypes,
+        unaligned: Unaligned,
     ) -> Result<StridedTensor> {
         let owner = Received(managed);
         // SAFETY: live.
         let tensor = unsafe { (*managed.as_ptr()).dl_tensor };
         // SAFETY: the caller's promise.
-        unsafe { import(tensor, true, Arc::new(owner), others) }
+        unsafe { import(tensor, true, Arc::new(owner), others, unaligned) }
     }
 }
 
@@ -355,6 +368,7 @@ unsafe fn import<M: Managed>(
     writable: bool,
     owner: Arc<Received<M>>,
     others: OtherTypes,
+    unaligned: Unaligned,
 ) -> Result<StridedTensor> {
     let op = "from_dlpack";
     let unsupported = |field: &'static str, got: String, rule: &str| {
@@ -439,7 +453,12 @@ unsafe fn import<M: Managed>(
     let data = if t.data.is_null() { t.data.cast() } else { t.data.cast::<u8>().wrapping_add(skip) };
     let memory = Foreign { data, dtype, dims: &dims, strides: strides.as_deref(), writable };
     // SAFETY: the caller's promise; `skip` bytes of the same object precede `data`.
-    let t = unsafe { StridedTensor::wrap(op, memory, skip, owner) }?;
+    let t = unsafe {
+        match unaligned {
+            Unaligned::Refused => StridedTensor::wrap(op, memory, skip, owner)?,
+            Unaligned::CopiedFor(run) => ForeignInput::wrap(op, memory, skip, owner)?.tensor(run)?,
+        }
+    };
     match parts {
         Some((width, _)) => width.narrowed(op, &t),
         None => Ok(t),

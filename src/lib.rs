@@ -161,7 +161,7 @@ pub use stand_ins::{are_stand_ins, with_stand_ins};
 pub use tensor::any::{OpaqueTensor, Operand, Tensor, TensorMut, TensorRef};
 pub use tensor::blocked::BlockedTensor;
 pub use tensor::desc::TensorDesc;
-pub use tensor::foreign::Foreign;
+pub use tensor::foreign::{Foreign, ForeignInput};
 pub use tensor::quantization::Quantization;
 pub use tensor::result_format::FormatRule;
 pub use tensor::strided::StridedTensor;

@@ -7,9 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use blocktensor::dlpack::{
     DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLPackVersion, DLTensor, OtherTypes,
-    READ_ONLY, VERSION,
+    READ_ONLY, Unaligned, VERSION,
 };
-use blocktensor::{BlockedTensor, DType, Error, Foreign, Layout, MemoryFormat, StridedTensor, ops};
+use blocktensor::ledger::{self, Cause, Ledger};
+use blocktensor::{
+    BlockedTensor, DType, Error, Foreign, ForeignInput, Layout, MemoryFormat, StridedTensor, ops,
+};
 
 use crate::support::Rng;
 
@@ -355,6 +358,130 @@ fn dlpack_export_shows_what_the_receiver_writes() {
     }
 }
 
+/// Elements that begin at an odd address.
+struct Odd(Vec<u8>);
+
+impl Odd {
+    fn of(elements: &[u8]) -> Odd {
+        let mut bytes = vec![0; elements.len() + 2];
+        let start = Odd::start(&bytes);
+        bytes[start..start + elements.len()].copy_from_slice(elements);
+        Odd(bytes)
+    }
+
+    fn start(bytes: &[u8]) -> usize {
+        1 - bytes.as_ptr().addr() % 2
+    }
+
+    fn data(&self) -> *mut u8 {
+        self.0[Odd::start(&self.0)..].as_ptr().cast_mut()
+    }
+
+    fn memory<'a>(&self, dtype: DType, dims: &'a [i64], strides: Option<&'a [i64]>) -> Foreign<'a> {
+        Foreign { data: self.data(), dtype, dims, strides, writable: false }
+    }
+
+    /// The tensor of a run `run_of_a_test`, and what the ledger has of it.
+    fn input(
+        &self,
+        dtype: DType,
+        dims: &[i64],
+        strides: Option<&[i64]>,
+    ) -> (Result<StridedTensor, Error>, Ledger) {
+        // SAFETY: the bytes outlive the tensors of the tests, and nobody writes to them.
+        let input = unsafe { ForeignInput::new(self.memory(dtype, dims, strides), Arc::new(())) };
+        ledger::record(|| input?.tensor("run_of_a_test"))
+    }
+}
+
+#[test]
+fn an_unaligned_input_is_copied_and_recorded() {
+    let numbers = [1.5f32, f32::from_bits(0x7fc1_2345), -0.0, 7.0, 8.0, 9.0];
+    let odd = Odd::of(&numbers.map(f32::to_le_bytes).concat());
+    // Strides of axes of size 1 do not matter.
+    for (dims, strides) in [(&[2, 3][..], None), (&[2, 3], Some(&[3, 1][..])), (&[1, 6], Some(&[99, 1]))] {
+        let (x, book) = odd.input(DType::F32, dims, strides);
+        let x = x.unwrap();
+        let got: Vec<u32> = x.as_slice::<f32>().unwrap().iter().map(|v| v.to_bits()).collect();
+        assert_eq!((x.dims().len(), got), (2, numbers.map(f32::to_bits).to_vec()));
+        let [copy] = &book.reorders[..] else { panic!("{book}") };
+        assert_eq!((&*copy.op, copy.cause, copy.bytes), ("run_of_a_test", Cause::Unaligned, 24));
+        assert_eq!((&*copy.from, &*copy.to, &*copy.dims), ("unaligned", "contiguous", x.dims()));
+        assert!(book.to_string().contains("unaligned input"), "{book}");
+    }
+    // What a copy of the bytes does not make right, and what needs none.
+    for strides in [[1, 2], [4, 1], [0, 1], [-3, 1]] {
+        let (x, book) = odd.input(DType::F32, &[2, 3], Some(&strides));
+        let e = x.unwrap_err();
+        assert!(matches!(e, Error::Misaligned(_) | Error::UnsupportedStride(_)), "{strides:?}: {e}");
+        assert!(book.reorders.is_empty());
+    }
+    for (dtype, dims, at) in [(DType::U8, &[24][..], odd.data()), (DType::F32, &[0, 3], std::ptr::null_mut())]
+    {
+        let (x, book) = odd.input(dtype, dims, None);
+        assert_eq!((x.unwrap().numel(), book.reorders.len()), (dims.iter().product::<i64>() as usize, 0));
+        assert!(at.is_null() || at == odd.data());
+    }
+    let (x, _) = odd.input(DType::F32, &[i64::MAX / 2, 2], None);
+    assert!(matches!(x, Err(Error::Overflow(_))));
+    let e = ledger::deny_reorders(|| odd.input(DType::F32, &[6], None).0).unwrap_err();
+    let parts = ["op `run_of_a_test`", "copy the input to aligned memory"];
+    assert!(matches!(e, Error::ReorderDenied(_)) && parts.iter().all(|p| e.to_string().contains(p)), "{e}");
+    // A tensor of it is an error, as before.
+    // SAFETY: it is refused.
+    let refused = unsafe { StridedTensor::from_foreign(odd.memory(DType::F32, &[6], None), Arc::new(())) };
+    assert!(matches!(refused, Err(Error::Misaligned(_))));
+}
+
+/// Each run reads the memory as it is then, and the owner is dropped with the input.
+#[test]
+fn an_unaligned_input_is_copied_by_each_run() {
+    let (odd, owner) = (Odd::of(&[0; 4]), Arc::new(()));
+    let weak = Arc::downgrade(&owner);
+    // SAFETY: the bytes outlive the input; they change between two runs.
+    let input = unsafe { ForeignInput::new(odd.memory(DType::S32, &[1], None), owner) }.unwrap();
+    for number in [3i32, -4] {
+        // SAFETY: the bytes of one number, which no tensor uses now.
+        unsafe { odd.data().copy_from(number.to_ne_bytes().as_ptr(), 4) };
+        assert_eq!(input.tensor("run").unwrap().to_vec::<i32>().unwrap(), [number]);
+    }
+    let kept = input.tensor("run").unwrap();
+    drop(input);
+    assert!(weak.upgrade().is_none(), "a copy does not need the memory");
+    assert_eq!(kept.to_vec::<i32>().unwrap(), [-4]);
+}
+
+#[test]
+fn an_unaligned_input_of_dlpack_is_copied() {
+    let take = |odd: &Odd, (code, bits): (u8, u8), offset: bool, unaligned: Unaligned| {
+        let (mut other, back) = other(&[2], &[], 0);
+        let mut dl_tensor = tensor(&mut other, false);
+        dl_tensor.data = odd.data().wrapping_sub(usize::from(offset)).cast();
+        dl_tensor.byte_offset = u64::from(offset);
+        dl_tensor.dtype = DLDataType { code, bits, lanes: 1 };
+        let manager_ctx = Box::into_raw(other).cast();
+        let managed = DLManagedTensor { dl_tensor, manager_ctx, deleter: Some(delete_old) };
+        let managed = NonNull::from(Box::leak(Box::new(managed)));
+        // SAFETY: a live tensor that nobody else consumes.
+        let made = ledger::record(|| unsafe {
+            StridedTensor::from_dlpack_unversioned_with(managed, OtherTypes::IntegersAsS32, unaligned)
+        });
+        assert_eq!(back.load(SeqCst), 1, "a copy or an error gives it back at once");
+        made
+    };
+    let (floats, longs) =
+        (Odd::of(&[2f32, 3.0].map(f32::to_le_bytes).concat()), Odd::of(&bytes_of(&[-5, 6], 64)));
+    for offset in [false, true] {
+        let (x, book) = take(&floats, (2, 32), offset, Unaligned::CopiedFor("run"));
+        assert_eq!((x.unwrap().to_vec::<f32>().unwrap(), book.reorders.len()), (vec![2.0, 3.0], 1));
+        let (x, book) = take(&longs, (0, 64), offset, Unaligned::CopiedFor("run"));
+        assert_eq!((x.unwrap().to_vec::<i32>().unwrap(), book.reorders.len()), (vec![-5, 6], 1));
+        for (odd, of) in [(&floats, (2, 32)), (&longs, (0, 64))] {
+            assert!(matches!(take(odd, of, offset, Unaligned::Refused).0, Err(Error::Misaligned(_))));
+        }
+    }
+}
+
 /// A tensor of elements of this type in these bytes, as a run takes it.
 fn taken(
     bytes: &[u8],
@@ -373,7 +500,7 @@ fn taken(
     let managed = DLManagedTensorVersioned { version: VERSION, manager_ctx, deleter, flags: 0, dl_tensor };
     let managed = NonNull::from(Box::leak(Box::new(managed)));
     // SAFETY: a live tensor that nobody else consumes.
-    let made = unsafe { StridedTensor::from_dlpack_with(managed, others) };
+    let made = unsafe { StridedTensor::from_dlpack_with(managed, others, Unaligned::Refused) };
     if made.as_ref().map_or(true, |t| t.dtype() == DType::S32 && (code, bits) != (0, 32)) {
         assert_eq!(back.load(SeqCst), 1, "a copy or an error gives it back at once");
     }

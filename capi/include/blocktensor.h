@@ -30,7 +30,7 @@
 #include <stdlib.h>
 
 // The version of the ABI that the header describes. Every change of the header's declarations has a new version.
-#define BT_ABI_VERSION 7
+#define BT_ABI_VERSION 8
 
 // The oldest version of the ABI whose programs this library runs: since then, declarations were only added.
 #define BT_ABI_OLDEST 1
@@ -524,6 +524,14 @@ typedef struct bt_api {
   bt_status (*tensor_without_quantization)(bt_handle t, bt_handle *out);
   // `bt_tensor_dequantized`.
   bt_status (*tensor_dequantized)(bt_handle t, bt_handle *out);
+  // `bt_input_wrap`.
+  bt_status (*input_wrap)(int32_t dtype,
+                          size_t rank,
+                          const int64_t *dims,
+                          const void *data,
+                          void *context,
+                          bt_release release,
+                          bt_handle *out);
 } bt_api;
 
 #ifdef __cplusplus
@@ -559,7 +567,8 @@ bt_status bt_tensor_from_data(int32_t dtype,
                               size_t bytes,
                               bt_handle *out);
 
-// Makes a tensor of the caller's memory, without a copy. `release` is called once: when the memory is no longer used, or on
+// Makes a tensor of the caller's memory, without a copy. The address is a multiple of the elements' size; `bt_input_wrap` takes any for
+// inputs of runs. `release` is called once: when the memory is no longer used, or on
 // an error. Other tensors may use it as well, after this handle is freed: views, and results of runs (`bt_plan_run`).
 //
 // With a null `release`, nothing says when the memory is no longer used: it must outlive all such tensors, such as memory that
@@ -1132,6 +1141,21 @@ bt_status bt_tensor_into_dlpack_unversioned(bt_handle t,
 bt_status bt_blocked_to_dlpack(bt_handle t,
                                bt_dlpack *out);
 
+// Makes an input of `bt_plan_run`, `bt_plan_run_into` and `bt_model_run` of the caller's memory, which has row-major elements at any
+// address. Each run reads them where they are, or copies them if the address is no multiple of their size: then `bt_record` shows the
+// copy, and `bt_deny_reorders` refuses it. No other call takes the handle; `bt_tensor_wrap` makes a tensor. `release` is as there.
+//
+// # Safety
+// `dims` holds `rank` sizes; `out` may be written. The elements may be read until `release` is called, and nobody writes to them while a
+// run that reads them is in flight.
+bt_status bt_input_wrap(int32_t dtype,
+                        size_t rank,
+                        const int64_t *dims,
+                        const void *data,
+                        void *context,
+                        bt_release release,
+                        bt_handle *out);
+
 // Reads an ONNX model, with the data that it keeps in other files of its folder. `bt_plan_new` plans it, `bt_describe` tells
 // its inputs and outputs. Nodes that this library cannot run become an error only when a plan needs them.
 //
@@ -1278,7 +1302,7 @@ bt_status bt_plan_run(bt_handle plan,
 
 // As `bt_plan_run`, into the strided row-major tensors `outputs`, one for each output of the plan in its order, of its sizes and dtype.
 // They may be memory of the caller's (`bt_tensor_wrap`), which kernels write into. No other tensor may have that memory: inputs and
-// other outputs that do are `BT_ALIASING`. All is checked before anything runs; where a step fails, their elements are those of before
+// other outputs that do are `BT_ALIASING`. Inputs at any address are memory of `bt_input_wrap`. All is checked before anything runs; where a step fails, their elements are those of before
 // or of results.
 //
 // # Safety

@@ -5,8 +5,8 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use blocktensor::dispatch::Fallback;
 use blocktensor::{
-    BoundOp, Complaint, Error, Operand, Operator, PackedOp, Result, Scratchpad, StridedTensor, Tensor,
-    TensorDesc,
+    BoundOp, Complaint, Error, ForeignInput, Operand, Operator, PackedOp, Result, Scratchpad, StridedTensor,
+    Tensor, TensorDesc,
 };
 
 use crate::dict::Dict;
@@ -23,6 +23,7 @@ pub type bt_handle = u64;
 /// The objects that a handle can stand for.
 pub(crate) enum Object {
     Tensor(Tensor),
+    Input(ForeignInput),
     Description(TensorDesc),
     Packed(Box<PackedOp>),
     Operator(Box<BoundOp>),
@@ -43,6 +44,7 @@ impl Object {
     fn kind(&self) -> &'static str {
         match self {
             Object::Tensor(_) => "a tensor",
+            Object::Input(_) => "memory for inputs of runs",
             Object::Description(_) => "a description",
             Object::Packed(_) => "packed weights",
             Object::Operator(_) => "an operator",
@@ -213,6 +215,15 @@ pub(crate) fn tensor(op: &'static str, argument: &str, handle: bt_handle) -> Res
     match &*object(op, argument, handle)? {
         Object::Tensor(t) => Ok(t.clone()),
         other => Err(wrong(op, argument, handle, other, "a tensor")),
+    }
+}
+
+/// The tensor of a handle for a run, which also takes memory for its inputs.
+pub(crate) fn input(op: &'static str, argument: &str, handle: bt_handle) -> Result<Tensor> {
+    match &*object(op, argument, handle)? {
+        Object::Tensor(t) => Ok(t.clone()),
+        Object::Input(memory) => Ok(memory.tensor(op)?.into()),
+        other => Err(wrong(op, argument, handle, other, "a tensor, or memory for inputs")),
     }
 }
 

@@ -23,9 +23,10 @@ use crate::status::{bt_last_error_code, bt_last_error_message, bt_status, guard}
 use crate::temporaries::*;
 use crate::tensor::*;
 use crate::text::*;
+use crate::values::bt_input_wrap;
 
 /// The version of the ABI that the header describes. Every change of the header's declarations has a new version.
-pub const BT_ABI_VERSION: u32 = 7;
+pub const BT_ABI_VERSION: u32 = 8;
 
 /// The oldest version of the ABI whose programs this library runs: since then, declarations were only added.
 pub const BT_ABI_OLDEST: u32 = 1;
@@ -181,6 +182,7 @@ table! {
     bt_tensor_quantization,
     bt_tensor_without_quantization,
     bt_tensor_dequantized,
+    bt_input_wrap,
 }
 
 /// The function table, for a caller compiled with a header of `version` whose `bt_api` has `struct_size` bytes. Null, and an

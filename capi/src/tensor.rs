@@ -193,12 +193,12 @@ fn with_memory(t: &StridedTensor, look: impl FnOnce(*const u8, &[usize])) {
 #[allow(non_camel_case_types)]
 pub type bt_release = Option<unsafe extern "C" fn(*mut c_void)>;
 
-struct Owner {
-    context: *mut c_void,
-    release: bt_release,
+pub(crate) struct Owner {
+    pub(crate) context: *mut c_void,
+    pub(crate) release: bt_release,
 }
 
-// SAFETY: the context is only passed back, and the caller of `bt_tensor_wrap` promises that any thread may do so.
+// SAFETY: the context is only passed back, and the caller of `bt_tensor_wrap` or `bt_input_wrap` promises that any thread may do so.
 unsafe impl Send for Owner {}
 // SAFETY: as above.
 unsafe impl Sync for Owner {}
@@ -212,7 +212,8 @@ impl Drop for Owner {
     }
 }
 
-/// Makes a tensor of the caller's memory, without a copy. `release` is called once: when the memory is no longer used, or on
+/// Makes a tensor of the caller's memory, without a copy. The address is a multiple of the elements' size; `bt_input_wrap` takes any for
+/// inputs of runs. `release` is called once: when the memory is no longer used, or on
 /// an error. Other tensors may use it as well, after this handle is freed: views, and results of runs (`bt_plan_run`).
 ///
 /// With a null `release`, nothing says when the memory is no longer used: it must outlive all such tensors, such as memory that

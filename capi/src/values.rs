@@ -1,14 +1,15 @@
 //! Inputs and outputs of models and plans: what they are, and how a run takes and gives them.
 
-use std::ffi::{CString, c_char};
+use std::ffi::{CString, c_char, c_void};
 use std::ptr::null;
+use std::sync::Arc;
 
-use blocktensor::{Complaint, Error, Result, StridedTensor, TensorDesc};
+use blocktensor::{Complaint, Error, Foreign, ForeignInput, Result, StridedTensor, TensorDesc};
 use blocktensor_graph::{Dim, ElementType};
 
-use crate::handles::{Object, bt_handle, give, tensor};
-use crate::status::{array, c_string, place};
-use crate::tensor::{number, strided};
+use crate::handles::{Object, bt_handle, give, input};
+use crate::status::{array, bt_status, c_string, guard, place};
+use crate::tensor::{Owner, bt_release, dtype, number, numbers, strided};
 
 /// An input or an output of a model or a plan. Its strings are valid until the handle of the model or plan is freed.
 #[allow(non_camel_case_types)]
@@ -105,7 +106,37 @@ pub(crate) unsafe fn read_inputs(
 ) -> Result<Vec<StridedTensor>> {
     // SAFETY: the caller's promise.
     let inputs = unsafe { array(op, "inputs", inputs, count)? };
-    inputs.iter().map(|&handle| strided(op, "inputs", &tensor(op, "inputs", handle)?)).collect()
+    inputs.iter().map(|&handle| strided(op, "inputs", &input(op, "inputs", handle)?)).collect()
+}
+
+/// Makes an input of `bt_plan_run`, `bt_plan_run_into` and `bt_model_run` of the caller's memory, which has row-major elements at any
+/// address. Each run reads them where they are, or copies them if the address is no multiple of their size: then `bt_record` shows the
+/// copy, and `bt_deny_reorders` refuses it. No other call takes the handle; `bt_tensor_wrap` makes a tensor. `release` is as there.
+///
+/// # Safety
+/// `dims` holds `rank` sizes; `out` may be written. The elements may be read until `release` is called, and nobody writes to them while a
+/// run that reads them is in flight.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bt_input_wrap(
+    dtype: i32,
+    rank: usize,
+    dims: *const i64,
+    data: *const c_void,
+    context: *mut c_void,
+    release: bt_release,
+    out: *mut bt_handle,
+) -> bt_status {
+    let op = "bt_input_wrap";
+    let owner = Arc::new(Owner { context, release });
+    guard(op, || {
+        // SAFETY: the caller's promises.
+        let (out, dims) = unsafe { (place(op, "out", out)?, numbers(op, "dims", dims, rank)?) };
+        let (data, dtype) = (data.cast::<u8>().cast_mut(), self::dtype(op, dtype)?);
+        let memory = Foreign { data, dtype, dims, strides: None, writable: false };
+        // SAFETY: the caller's promise.
+        out.write(give(Object::Input(unsafe { ForeignInput::new(memory, owner) }?)));
+        Ok(())
+    })
 }
 
 /// Refuses results that have no room. Writes their number to `count`.

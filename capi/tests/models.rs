@@ -7,6 +7,7 @@ use blocktensor_c::*;
 
 mod support;
 
+use support::calls::recorded;
 use support::{
     array, described, distance, elements, from_data, infos, load, load_plan, outcome, plan, refused, run,
     save_plan, stored, take, tensor, text,
@@ -301,6 +302,67 @@ fn a_plan_runs_into_memory_of_the_program() {
     }
     assert_eq!(memory[3..23], want[..]);
     assert!(memory[..3].iter().chain(&memory[23..]).all(|v| *v == 7.0));
+}
+
+/// Memory at an odd address: each run copies what is there then, and the ledger shows it.
+#[test]
+fn a_run_copies_unaligned_inputs() {
+    static RELEASED: AtomicUsize = AtomicUsize::new(0);
+    unsafe extern "C" fn release(_: *mut c_void) {
+        RELEASED.fetch_add(1, Ordering::SeqCst);
+    }
+    let model = load(&stored("resnet.onnx")).unwrap();
+    let (dims, image) = array("resnet.image.npy");
+    let made = plan(model, Some("nhwc"), &[("batch", 2)], &[]).unwrap();
+    let mut memory = vec![0u8; image.len() * 4 + 4];
+    let place = |memory: &mut [u8], odd: usize| {
+        let start = memory.as_ptr().align_offset(4) + odd;
+        memory[start..].as_mut_ptr()
+    };
+    let fill = |data: *mut u8, image: &[f32]| {
+        // SAFETY: the memory has room for the image there, and no run is in flight.
+        unsafe { data.copy_from(image.as_ptr().cast(), size_of_val(image)) };
+    };
+    let wrap = |data: *mut u8, rank: usize| {
+        let (mut t, of, context) = (0, bt_dtype::BT_F32 as i32, std::ptr::null_mut());
+        // SAFETY: the memory lives longer than the handle, and nobody writes into it during a run.
+        let status =
+            unsafe { bt_input_wrap(of, rank, dims.as_ptr(), data.cast(), context, Some(release), &mut t) };
+        outcome(status, t)
+    };
+    let into = |x: bt_handle, y: bt_handle| {
+        // SAFETY: arrays of one handle.
+        outcome(unsafe { bt_plan_run_into(made, &x, 1, &y, 1) }, ())
+    };
+    for (odd, copies) in [(0, 0), (1, 1), (2, 1)] {
+        let data = place(&mut memory, odd);
+        let x = wrap(data, dims.len()).unwrap();
+        for scale in [1f32, 0.5] {
+            let image: Vec<f32> = image.iter().map(|v| v * scale).collect();
+            let (plain, y) = (tensor(&dims, &image), tensor(&[2, 10], &[0.0; 20]));
+            let want = take(run(bt_plan_run, made, &[plain]).unwrap()[0], 20);
+            fill(data, &image);
+            let (_, book) = recorded(|| into(x, y).map_or(-1, |()| 0));
+            let said = described(bt_describe, book).unwrap();
+            let copied = said.lines().filter(|line| {
+                ["bt_plan_run_into", "unaligned input", "unaligned -> contiguous"]
+                    .iter()
+                    .all(|p| line.contains(p))
+            });
+            assert_eq!(copied.count(), copies, "{said}");
+            assert_eq!(take(run(bt_plan_run, made, &[x]).unwrap()[0], 20), want);
+            assert!(distance(&take(run(bt_model_run, model, &[x]).unwrap()[0], 20), &want) < 1e-5);
+            refused(into(y, x), bt_code::BT_INVALID_HANDLE, &["memory for inputs of runs", "takes a tensor"]);
+            assert_eq!(take(y, 20), want);
+            assert_eq!((bt_free(plain), bt_free(book)), (0, 0));
+        }
+        assert_eq!(described(bt_describe, x).unwrap(), "memory for inputs of runs");
+        assert_eq!((bt_free(x), RELEASED.swap(0, Ordering::SeqCst)), (0, 1));
+    }
+    refused(wrap(std::ptr::null_mut(), dims.len()), bt_code::BT_INVALID_ARGUMENT, &["null"]);
+    refused(wrap(memory.as_mut_ptr(), 13), bt_code::BT_RANK_MISMATCH, &["`bt_input_wrap`"]);
+    assert_eq!(RELEASED.load(Ordering::SeqCst), 2, "an error releases the memory");
+    assert_eq!((bt_free(made), bt_free(model)), (0, 0));
 }
 
 /// An output that no step computes: the result of a run shares the input's memory, and a run into memory copies it.

@@ -16,12 +16,14 @@ pub enum Cause {
     Internal,
     /// An op without a kernel ran on another key's: `dispatch::allow_fallback` was called.
     Fallback,
+    /// A run copied an input whose elements do not begin at multiples of their size.
+    Unaligned,
 }
 
 impl Cause {
     /// All of them, in the order of reports.
-    pub(crate) const ALL: [Cause; 5] =
-        [Cause::Call, Cause::Packing, Cause::DenseCopy, Cause::Internal, Cause::Fallback];
+    pub(crate) const ALL: [Cause; 6] =
+        [Cause::Call, Cause::Packing, Cause::DenseCopy, Cause::Internal, Cause::Fallback, Cause::Unaligned];
 
     /// How to do without a reorder to this layout.
     pub(crate) fn remedy(self, to: &str) -> Text {
@@ -45,6 +47,7 @@ impl Cause {
             Cause::Fallback => {
                 "reorder once and call the op on strided tensors, or switch the fallback off".into()
             }
+            Cause::Unaligned => "before the scope, copy the input to aligned memory".into(),
         }
     }
 }
@@ -57,6 +60,7 @@ impl std::fmt::Display for Cause {
             Cause::DenseCopy => "dense copy",
             Cause::Internal => "inside the kernel",
             Cause::Fallback => "fallback",
+            Cause::Unaligned => "unaligned input",
         })
     }
 }

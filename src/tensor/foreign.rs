@@ -1,15 +1,18 @@
-//! Another library's memory as a strided tensor, without a copy.
+//! Another library's memory as a strided tensor, without a copy; as the input of a run, with one where it is not aligned.
 
 use std::any::Any;
+use std::panic::Location;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use super::reorder::unshared;
 use super::strided::{StridedTensor, element_count};
 use crate::buffer::Buffer;
 use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::layout::dims::{Dims, ToDims};
 use crate::layout::memory_format::MemoryFormat;
+use crate::ledger::{self, Cause, Move};
 
 /// Memory that another library owns, and the dtype, sizes and strides of the tensor in it.
 #[derive(Clone, Copy, Debug)]
@@ -115,6 +118,118 @@ impl StridedTensor {
         let (storage, dtype) = (Arc::new(storage), memory.dtype);
         Ok(StridedTensor { storage, dims, strides, offset: 0, dtype, format_tag: None, quantization: None })
     }
+}
+
+/// Memory of another library that runs of a plan read. A tensor of it needs elements at multiples of their size; where they are not,
+/// and row-major, each run copies them. The ledger has each copy, with the cause [`Cause::Unaligned`].
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use blocktensor::{DType, Foreign, ForeignInput, ledger};
+/// let bytes = [0u8, 0, 0, 128, 63, 0, 0, 0, 64, 0, 0];
+/// let start = (0..4).find(|i| (bytes.as_ptr().addr() + i) % 4 != 0).unwrap();
+/// let data = bytes[start..].as_ptr().cast_mut();
+/// let memory = Foreign { data, dtype: DType::F32, dims: &[1], strides: None, writable: false };
+/// // SAFETY: the bytes of one element are there until the end, and nobody writes to them.
+/// let input = unsafe { ForeignInput::new(memory, Arc::new(())) }?;
+/// let (x, book) = ledger::record(|| input.tensor("run"));
+/// assert_eq!((x?.dims(), book.reorders.len()), (&[1][..], 1));
+/// # Ok::<(), blocktensor::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ForeignInput(Held);
+
+#[derive(Clone, Debug)]
+enum Held {
+    Aligned(StridedTensor),
+    /// The bytes of row-major elements.
+    Unaligned {
+        bytes: StridedTensor,
+        dtype: DType,
+        dims: Dims,
+    },
+}
+
+impl ForeignInput {
+    /// Wraps another library's memory without a copy. `owner` is dropped with the input and the last tensor that uses the memory.
+    ///
+    /// # Errors
+    /// As [`StridedTensor::from_foreign`]: `Misaligned` only for elements that are not row-major either.
+    ///
+    /// # Safety
+    /// As for `from_foreign`.
+    pub unsafe fn new(memory: Foreign<'_>, owner: Arc<dyn Any + Send + Sync>) -> Result<ForeignInput> {
+        // SAFETY: the caller's promise.
+        unsafe { ForeignInput::wrap("from_foreign", memory, 0, owner) }
+    }
+
+    /// As [`new`](Self::new), on behalf of `op`, for memory that has `before` bytes before its first element.
+    ///
+    /// # Safety
+    /// As for `new`.
+    pub(crate) unsafe fn wrap(
+        op: &'static str,
+        memory: Foreign<'_>,
+        before: usize,
+        owner: Arc<dyn Any + Send + Sync>,
+    ) -> Result<ForeignInput> {
+        let Some((dims, count)) = only_copied(op, &memory) else {
+            // SAFETY: the caller's promise.
+            return Ok(ForeignInput(Held::Aligned(unsafe {
+                StridedTensor::wrap(op, memory, before, owner)
+            }?)));
+        };
+        let bytes = Foreign { dtype: DType::U8, dims: &[count], strides: None, writable: false, ..memory };
+        // SAFETY: as above: these are the same bytes.
+        let bytes = unsafe { StridedTensor::wrap(op, bytes, before, owner) }?;
+        Ok(ForeignInput(Held::Unaligned { bytes, dtype: memory.dtype, dims }))
+    }
+
+    /// The tensor for a run, on behalf of the call `op`: of the memory itself, or of a copy.
+    ///
+    /// # Errors
+    /// For a copy: `ReorderDenied`, `OutOfMemory`.
+    #[track_caller]
+    pub fn tensor(&self, op: &'static str) -> Result<StridedTensor> {
+        let (bytes, dtype, dims) = match &self.0 {
+            Held::Aligned(t) => return Ok(t.clone()),
+            Held::Unaligned { bytes, dtype, dims } => (bytes, *dtype, *dims),
+        };
+        let (from, to) = (bytes.as_slice::<u8>()?, MemoryFormat::Contiguous);
+        let strides = to.strides(op, &dims)?;
+        let copy = Move {
+            op,
+            cause: Cause::Unaligned,
+            from: &"unaligned",
+            to: &to,
+            dims: &dims,
+            bytes: from.len(),
+            // What is copied again may have changed: it is not told as redundant.
+            source: 0,
+            location: Location::caller(),
+        };
+        ledger::reorder(copy, || {
+            let mut made = StridedTensor::for_result(op, dims, strides, dtype)?;
+            unshared(op, &mut made.storage)?.as_bytes_mut()[..from.len()].copy_from_slice(from);
+            Ok(made)
+        })
+    }
+}
+
+/// The sizes and the number of bytes of row-major elements that do not begin at multiples of their size; `None` for all else, and where
+/// `StridedTensor::wrap` refuses the memory for another reason.
+fn only_copied(op: &'static str, memory: &Foreign<'_>) -> Option<(Dims, i64)> {
+    let size = memory.dtype.size_bytes();
+    if memory.data.addr().is_multiple_of(size) || memory.dims.contains(&0) {
+        return None;
+    }
+    let dims = sizes(op, memory.dims).ok()?;
+    let row_major = MemoryFormat::Contiguous.strides(op, &dims).ok()?;
+    let strides = memory.strides.map_or(Ok(row_major), |strides| steps(op, strides, &dims)).ok()?;
+    let is_row_major = dims.iter().zip(&strides).zip(&row_major).all(|((&d, a), b)| d == 1 || a == b);
+    let bytes = element_count(op, &dims).ok()?.checked_mul(size)?;
+    is_row_major.then_some((dims, i64::try_from(bytes).ok()?))
 }
 
 fn sizes(op: &'static str, dims: &[i64]) -> Result<Dims> {

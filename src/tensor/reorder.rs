@@ -262,7 +262,7 @@ impl StridedTensor {
     }
 }
 
-fn unshared<'a>(op: &'static str, storage: &'a mut Arc<Buffer>) -> Result<&'a mut Buffer> {
+pub(super) fn unshared<'a>(op: &'static str, storage: &'a mut Arc<Buffer>) -> Result<&'a mut Buffer> {
     Buffer::exclusive(storage).ok_or_else(|| Buffer::not_for_writing(op))
 }
 

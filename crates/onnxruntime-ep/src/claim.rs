@@ -77,6 +77,13 @@ impl Model {
         }
     }
 
+    /// Refuses every second node of an op, as if it could not run: for tests of what other providers then compute.
+    #[cfg(any(test, feature = "refusals"))]
+    pub(crate) fn refuse_every_second(&mut self, op: &str) {
+        let of_op = self.nodes.iter_mut().filter(|node| node.read.op_type == op);
+        of_op.step_by(2).for_each(|node| node.reason = Some("a test refuses it".to_string()));
+    }
+
     /// The nodes that run here. Named sizes are those of the option `sizes`, where it has them. Without `partial` the search ends where
     /// some nodes do not run: the caller refuses the model.
     pub(crate) fn claims(&self, partial: bool, sizes: &[Sizes]) -> Claims {
@@ -329,6 +336,15 @@ mod tests {
     fn all_nodes_are_one_region_where_all_run() {
         let claims = model(&["Relu", "Exp", "Relu"]).claims(false, &[]);
         assert_eq!((claims.regions, claims.left.len()), (vec![vec![0, 1, 2]], 0));
+    }
+
+    #[test]
+    fn every_second_node_of_an_op_is_refused() {
+        let mut model = model(&["Relu", "Exp", "Relu", "Relu", "Exp", "Relu"]);
+        model.refuse_every_second("Relu");
+        let Claims { regions, left } = model.claims(true, &[]);
+        let refused = "a test refuses it".to_string();
+        assert_eq!((regions, left), (vec![vec![1, 2], vec![4, 5]], vec![(0, refused.clone()), (3, refused)]));
     }
 
     #[test]

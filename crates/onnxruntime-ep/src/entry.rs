@@ -218,6 +218,8 @@ unsafe extern "system" fn get_capability(
             let model = ep.teller.ort.model(graph, &nodes, HashMap::new())?;
             (nodes, model, ep.teller.ort.is_body(graph)?)
         };
+        #[cfg(feature = "refusals")]
+        let model = refusing(model);
         // Nodes with graphs inside are refused where they are. Version 1.23 tells no body's parent.
         if is_body || model.is_body {
             return Ok(());
@@ -247,6 +249,15 @@ unsafe extern "system" fn get_capability(
         }
         Ok(())
     })
+}
+
+/// The model without every second node of the op that the environment names.
+#[cfg(feature = "refusals")]
+fn refusing(mut model: Model) -> Model {
+    if let Ok(op) = std::env::var("BLOCKTENSOR_REFUSE") {
+        model.refuse_every_second(&op);
+    }
+    model
 }
 
 /// The regions that run here, or why the session is refused.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use blocktensor::{DType, Foreign, MemoryFormat, StridedTensor};
+use blocktensor::{DType, Foreign, ForeignInput, MemoryFormat, StridedTensor};
 use blocktensor_graph::ElementType;
 
 use crate::failure::{Failure, Result};
@@ -29,16 +29,20 @@ impl Held {
         self.sizes().iter().product()
     }
 
-    /// Whether a run uses this memory as elements of the dtype.
-    fn is_held_as(&self, dtype: DType) -> bool {
-        let same = match dtype {
+    /// Whether this memory has elements of the dtype.
+    fn has(&self, dtype: DType) -> bool {
+        match dtype {
             DType::F32 => self.data_type == FLOAT,
             DType::S32 => self.data_type == INT32,
             DType::U8 => matches!(self.data_type, BOOL | UINT8),
             DType::S8 => self.data_type == INT8,
             _ => false,
-        };
-        same && self.data.addr().is_multiple_of(dtype.size_bytes())
+        }
+    }
+
+    /// Whether a run writes elements of the dtype into this memory.
+    fn is_held_as(&self, dtype: DType) -> bool {
+        self.has(dtype) && self.data.addr().is_multiple_of(dtype.size_bytes())
     }
 
     fn refused(&self, what: &str, of: ElementType) -> Failure {
@@ -49,13 +53,8 @@ impl Held {
         ))
     }
 
-    /// # Safety
-    /// The memory has the elements that the sizes say, and stays while the tensor lives. Nobody else writes into it meanwhile; with
-    /// `writable` nobody reads it either.
-    unsafe fn wrapped(&self, dtype: DType, writable: bool) -> Result<StridedTensor> {
-        let memory = Foreign { data: self.data, dtype, dims: &self.dims, strides: None, writable };
-        // SAFETY: the caller's promise.
-        Ok(unsafe { StridedTensor::from_foreign(memory, Arc::new(())) }?)
+    fn memory(&self, dtype: DType, writable: bool) -> Foreign<'_> {
+        Foreign { data: self.data, dtype, dims: &self.dims, strides: None, writable }
     }
 
     /// The elements, wherever they begin.
@@ -68,15 +67,16 @@ impl Held {
         (0..count).map(move |i| unsafe { data.add(i).read_unaligned() })
     }
 
-    /// The tensor of a run for an input: this memory, or a copy where it is not aligned or has wider integers.
+    /// The tensor of a run for an input: this memory, or a copy where it is not aligned or has integers of another width.
     ///
     /// # Safety
-    /// As for `wrapped`.
+    /// The memory has the elements that the sizes say, and stays while the tensor lives. Nobody else writes into it meanwhile.
     pub(crate) unsafe fn as_input(&self, name: &str, of: ElementType) -> Result<StridedTensor> {
         let dtype = of.dtype();
-        if self.is_held_as(dtype) {
+        if self.has(dtype) {
             // SAFETY: the caller's promise.
-            return unsafe { self.wrapped(dtype, false) };
+            let input = unsafe { ForeignInput::new(self.memory(dtype, false), Arc::new(())) }?;
+            return Ok(input.tensor("Compute")?);
         }
         let what = format!("input `{name}`");
         let narrow = |value: i64| {
@@ -88,12 +88,7 @@ impl Held {
         // SAFETY: the caller's promise, for each type.
         unsafe {
             let integers: Result<Vec<i32>> = match (dtype, self.data_type) {
-                (DType::F32, FLOAT) => {
-                    let values: Vec<f32> = self.values().collect();
-                    return Ok(StridedTensor::from_slice(&values, &dims)?);
-                }
                 (DType::S32, INT64) => self.values::<i64>().map(narrow).collect(),
-                (DType::S32, INT32) => Ok(self.values().collect()),
                 (DType::S32, INT16) => Ok(self.values::<i16>().map(i32::from).collect()),
                 (DType::S32, INT8) => Ok(self.values::<i8>().map(i32::from).collect()),
                 (DType::S32, UINT8) => Ok(self.values::<u8>().map(i32::from).collect()),
@@ -107,11 +102,11 @@ impl Held {
     /// The tensor that a run writes into for an output: this memory where it fits.
     ///
     /// # Safety
-    /// As for `wrapped`, with `writable`.
+    /// As for `as_input`, and nobody else reads the memory either.
     pub(crate) unsafe fn as_output(&self, dtype: DType) -> Result<StridedTensor> {
         match self.is_held_as(dtype) {
             // SAFETY: the caller's promise.
-            true => unsafe { self.wrapped(dtype, true) },
+            true => Ok(unsafe { StridedTensor::from_foreign(self.memory(dtype, true), Arc::new(())) }?),
             false => Ok(StridedTensor::zeros(&self.sizes(), dtype, MemoryFormat::Contiguous)?),
         }
     }
@@ -119,7 +114,7 @@ impl Held {
     /// Writes a result into this memory, unless the run did.
     ///
     /// # Safety
-    /// As for `wrapped`, with `writable`; no tensor wraps the memory any more.
+    /// As for `as_output`; no tensor wraps the memory any more.
     pub(crate) unsafe fn take(&self, name: &str, of: ElementType, result: &StridedTensor) -> Result<()> {
         /// # Safety
         /// The memory has as many elements of the type as there are values.
@@ -162,7 +157,34 @@ impl Held {
 
 #[cfg(test)]
 mod tests {
+    use blocktensor::ledger::{self, Cause};
+
     use super::*;
+
+    /// What a session's run reads at any address, and what the ledger has of it.
+    #[test]
+    fn unaligned_inputs_are_copied_and_recorded() {
+        let mut memory = [0u64; 4];
+        let bytes = memory.as_mut_ptr().cast::<u8>();
+        for (of, data_type, number, copies) in [
+            (ElementType::F32, FLOAT, 3f32.to_le_bytes(), 1),
+            (ElementType::Int(blocktensor_graph::Integer::I32), INT32, 3i32.to_le_bytes(), 1),
+            (ElementType::Bool, BOOL, [1; 4], 0),
+        ] {
+            for start in [0, 1] {
+                let held = Held { data_type, dims: vec![1, 1], data: bytes.wrapping_add(start) };
+                // SAFETY: the memory has the bytes of one element there, and no tensor uses it now.
+                let (x, book) = unsafe {
+                    held.data.copy_from(number.as_ptr(), 4);
+                    ledger::record(|| held.as_input("x", of))
+                };
+                let x = x.unwrap_or_else(|e| panic!("{of}: {}", e.text)).to_dtype(DType::F32).unwrap();
+                assert_eq!(x.to_vec::<f32>().unwrap(), [if of == ElementType::Bool { 1.0 } else { 3.0 }]);
+                let copied: Vec<_> = book.reorders.iter().map(|r| (&*r.op, r.cause)).collect();
+                assert_eq!(copied, vec![("Compute", Cause::Unaligned); copies * start], "{of}");
+            }
+        }
+    }
 
     /// Each type that a plan has for its results, beside ONNX's types for them: the memory itself, or a copy that is written back.
     #[test]

@@ -238,17 +238,26 @@ pub(crate) fn released<T: Send>(
     op: &'static str,
     work: impl FnOnce() -> Outcome<T> + Send,
 ) -> PyResult<T> {
-    let site = match ledger::is_watching() {
-        true => Some(line(py)?),
-        false => None,
-    };
-    let result = py.detach(|| {
-        caught(op, || match site {
-            Some(site) => ledger::at(site, work),
-            None => work(),
-        })
-    });
+    let site = site(py)?;
+    let result = py.detach(|| caught(op, || at(site, work)));
     settled(py, result)
+}
+
+/// Runs `work` with its reorders attributed to the line of Python that made the call.
+pub(crate) fn at_line<T>(py: Python<'_>, work: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
+    at(site(py)?, work)
+}
+
+/// The line of Python, where someone asks for it.
+fn site(py: Python<'_>) -> PyResult<Option<Site>> {
+    ledger::is_watching().then(|| line(py)).transpose()
+}
+
+fn at<T>(site: Option<Site>, work: impl FnOnce() -> T) -> T {
+    match site {
+        Some(site) => ledger::at(site, work),
+        None => work(),
+    }
 }
 
 /// The same with the lock held, for what takes no time.

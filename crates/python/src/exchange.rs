@@ -5,8 +5,10 @@ use std::ffi::CStr;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use blocktensor::dlpack::{DLManagedTensor, DLManagedTensorVersioned, OtherTypes};
-use blocktensor::{Complaint, DType, Error, Foreign, Operand, StridedTensor, Tensor, TensorDesc};
+use blocktensor::dlpack::{DLManagedTensor, DLManagedTensorVersioned, OtherTypes, Unaligned};
+use blocktensor::{
+    Complaint, DType, Error, Foreign, ForeignInput, Operand, StridedTensor, Tensor, TensorDesc,
+};
 use blocktensor_door::Failure as Known;
 use blocktensor_graph::ElementType;
 use pyo3::buffer::PyUntypedBuffer;
@@ -29,7 +31,7 @@ const UNVERSIONED_USED: &CStr = c"used_dltensor";
 /// The tensor that an argument is: one of this package as it is, any other that shares its memory by DLPack or by the buffer
 /// protocol.
 pub(crate) fn import(x: &Bound<'_, PyAny>, op: &'static str, argument: &str) -> Outcome<Tensor> {
-    import_for(x, op, argument, None)
+    import_for(x, op, argument, None, Unaligned::Refused)
 }
 
 /// As [`import`], for an input of a plan: it takes elements of this type alone, and errors about others name its dtype. Integers of
@@ -39,6 +41,7 @@ pub(crate) fn import_for(
     op: &'static str,
     argument: &str,
     of: Option<ElementType>,
+    unaligned: Unaligned,
 ) -> Outcome<Tensor> {
     let takes = of.map(ElementType::dtype);
     let others = match of {
@@ -53,12 +56,12 @@ pub(crate) fn import_for(
         return Ok(t.get().0.clone());
     }
     if let Some(held) = held_by(x)? {
-        return import_for(&held, op, argument, of);
+        return import_for(&held, op, argument, of, unaligned);
     }
     let refused = |e| foreign(op, argument, x, e, takes);
     // What `__dlpack__` returns: where the caller has a faster way to it.
     if x.cast::<PyCapsule>().is_ok() {
-        return Ok(of_capsule(x, op, argument, others).map_err(refused)?.into());
+        return Ok(of_capsule(x, op, argument, others, unaligned).map_err(refused)?.into());
     }
     if x.hasattr("__dlpack__")? {
         if kinds::is_negated(x) {
@@ -68,7 +71,7 @@ pub(crate) fn import_for(
             return Err(of_kind(op, argument, &kinds::MASKED));
         }
         let capsule = capsule(x).map_err(|e| not_exported(op, argument, x, e))?;
-        return Ok(of_capsule(&capsule, op, argument, others).map_err(refused)?.into());
+        return Ok(of_capsule(&capsule, op, argument, others, unaligned).map_err(refused)?.into());
     }
     if let Ok(buffer) = PyUntypedBuffer::get(x) {
         if others == OtherTypes::IntegersAsS32
@@ -76,7 +79,7 @@ pub(crate) fn import_for(
         {
             return Ok(converted.into());
         }
-        return Ok(of_buffer(op, argument, buffer, takes, others).map_err(refused)?.into());
+        return Ok(of_buffer(op, argument, buffer, takes, others, unaligned).map_err(refused)?.into());
     }
     let got = x.get_type().fully_qualified_name()?.to_string();
     let rule = "it is a tensor: a blocktensor.Tensor, or an object with `__dlpack__` or the buffer protocol";
@@ -219,6 +222,7 @@ fn of_capsule(
     op: &'static str,
     argument: &str,
     others: OtherTypes,
+    unaligned: Unaligned,
 ) -> Outcome<StridedTensor> {
     // SAFETY: the interpreter's lock is held, and the object is alive. The pointer of a valid capsule of this name is a live
     // structure that nobody else takes: its name is changed before anything else, as the protocol asks. Programs of Python that
@@ -233,12 +237,17 @@ fn of_capsule(
             (ffi::PyCapsule_SetName(object, used.as_ptr()) == 0).then_some(pointer)
         };
         if let Some(managed) = take(VERSIONED, VERSIONED_USED) {
-            return Ok(StridedTensor::from_dlpack_with(managed.cast::<DLManagedTensorVersioned>(), others)?);
+            return Ok(StridedTensor::from_dlpack_with(
+                managed.cast::<DLManagedTensorVersioned>(),
+                others,
+                unaligned,
+            )?);
         }
         if let Some(managed) = take(UNVERSIONED, UNVERSIONED_USED) {
             return Ok(StridedTensor::from_dlpack_unversioned_with(
                 managed.cast::<DLManagedTensor>(),
                 others,
+                unaligned,
             )?);
         }
     }
@@ -257,6 +266,7 @@ fn of_buffer(
     buffer: PyUntypedBuffer,
     takes: Option<DType>,
     others: OtherTypes,
+    unaligned: Unaligned,
 ) -> Outcome<StridedTensor> {
     let format = buffer.format().to_string_lossy().into_owned();
     let letter = format.trim_start_matches(['@', '=', '<']);
@@ -303,5 +313,10 @@ fn of_buffer(
     // SAFETY: the exporter keeps the memory, with these sizes and strides, until the buffer is dropped, which any thread may do.
     // That nobody writes to it while a call reads it is the Python program's part of the contract (docs/python.md): neither the
     // buffer protocol nor DLPack can enforce it.
-    Ok(unsafe { StridedTensor::from_foreign(memory, Arc::new(buffer)) }?)
+    Ok(unsafe {
+        match unaligned {
+            Unaligned::Refused => StridedTensor::from_foreign(memory, Arc::new(buffer))?,
+            Unaligned::CopiedFor(run) => ForeignInput::new(memory, Arc::new(buffer))?.tensor(run)?,
+        }
+    })
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use blocktensor::dlpack::Unaligned;
 use blocktensor::{
     Call, Complaint, Error, MemoryFormat, Operand, PackedFile, StridedTensor, Tensor, TensorDesc, counted,
 };
@@ -9,7 +10,7 @@ use blocktensor_graph::{ElementType, Plan, Profiles};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyMapping, PyString, PyTuple};
 
-use crate::errors::{Failure, Outcome, held, invalid, on_threads, released};
+use crate::errors::{Failure, Outcome, at_line, held, invalid, on_threads, released};
 use crate::exchange;
 use crate::html;
 use crate::name::FilePath;
@@ -115,6 +116,7 @@ fn operands(
         op,
         name,
         Some(*of),
+        Unaligned::CopiedFor(op),
     )? {
         Tensor::Strided(t) => Ok(t),
         other => {
@@ -124,7 +126,8 @@ fn operands(
                 .into())
         }
     };
-    names.iter().copied().zip(plan.input_types()).zip(given).map(strided).collect()
+    let all = names.iter().copied().zip(plan.input_types()).zip(given);
+    at_line(inputs.py(), || all.map(strided).collect())
 }
 
 /// The memory for the results of a run, and the objects that have it.

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, TryLockError, Weak};
 
 use blocktensor::dispatch::schema::Schema;
 use blocktensor::dispatch::{Op, Value};
+use blocktensor::dlpack::Unaligned;
 use blocktensor::{Layout, Operand, Tensor, TensorDesc};
 use blocktensor_grad::{Gradients, Tape, Var, loss};
 use blocktensor_graph::ElementType;
@@ -522,7 +523,9 @@ pub(crate) fn cross_entropy<'py>(
     if target.is_instance_of::<PyTensor>() {
         return call_loss(py, name, x, target, threads);
     }
-    let target = held(py, name, || exchange::import_for(target, name, "target", Some(ElementType::I64)))?;
+    let target = held(py, name, || {
+        exchange::import_for(target, name, "target", Some(ElementType::I64), Unaligned::Refused)
+    })?;
     call_loss(py, name, x, PyTensor(target).into_pyobject(py)?.as_any(), threads)
 }
 

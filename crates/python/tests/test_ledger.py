@@ -43,6 +43,42 @@ def test_denied_reorders_name_the_line_and_the_remedy():
     assert repr(bt.budget(3)) == "budget(3)"
 
 
+def odd(x):
+    """The same array at an odd address."""
+    raw = np.zeros(x.nbytes + 1, np.uint8)
+    place = raw[1 - raw.ctypes.data % 2 :][: x.nbytes].view(x.dtype).reshape(x.shape)
+    place[...] = x
+    assert place.ctypes.data % 2 == 1
+    return place
+
+
+def test_a_run_copies_unaligned_inputs():
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    model = bt.Model()
+    model.input("x", [2, 3])
+    model.op("y", "relu", [("x", "x")], {}, ["y"])
+    model.output("y", "y")
+    plan, place = model.plan(layouts="nchw"), np.zeros((2, 3), np.float32)
+    runs = {"run": lambda x: plan.run(x)[0].numpy(), "run_timed": lambda x: plan.run_timed(x)[0][0].numpy()}
+    runs["run_into"] = lambda x: plan.run_into(x, place) or place
+    for name, run in runs.items():
+        for given in (x, odd(x), memoryview(odd(x))):
+            with bt.record() as book:
+                assert (run(given) == x).all()
+            copies = [(r["op"], r["cause"], r["from"], r["to"], r["bytes"], r["shape"]) for r in book.reorders]
+            assert copies == ([] if given is x else [(name, "unaligned input", "unaligned", "contiguous", 24, [2, 3])])
+            assert all(r["site"].startswith(__file__) for r in book.reorders)
+        with bt.deny_reorders():
+            assert (run(x) == x).all()
+            with pytest.raises(bt.ReorderDenied, match=f"op `{name}`") as e:
+                run(odd(x))
+        assert "copy the input to aligned memory" in e.value.remedy
+    # A place for results, and a tensor of the memory, are errors.
+    for refused in (lambda: plan.run_into(x, odd(place)), lambda: bt.from_dlpack(odd(x))):
+        with pytest.raises(bt.Misaligned):
+            refused()
+
+
 def test_scopes_nest():
     with bt.record() as outer, bt.budget(5):
         reorder()

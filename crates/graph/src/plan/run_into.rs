@@ -11,7 +11,8 @@ impl Plan {
     /// its sizes and dtype, row-major and writable.
     ///
     /// Kernels write into this memory. What no step of the run computes, such as an input that is an output too, or a part of
-    /// another tensor, is copied into it.
+    /// another tensor, is copied into it. Inputs are read where they are: slices of Rust are aligned by their type, and memory of other
+    /// libraries that is not comes as a [`ForeignInput`](blocktensor::ForeignInput), which is copied for each run.
     ///
     /// ```
     /// use blocktensor::{DType, MemoryFormat, StridedTensor};
