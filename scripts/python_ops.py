@@ -49,6 +49,9 @@ EXAMPLES = {
     "where": ([X, 'c = bt.zeros([1, 16, 4, 4], dtype="u8")'], "where(c, x, x)"),
     "quantize": ([X, *PAIR], "quantize(x, s, z)"),
     "dequantize": (['x = bt.zeros([1, 16, 4, 4], dtype="u8")', *PAIR], "dequantize(x, s, z)"),
+    "requantize": (
+        ['x = bt.zeros([1, 16, 4, 4], dtype="s32")', *PAIR], "requantize(x, s, z, s, z)"
+    ),
     **{
         f"quantized_{name}": (['a = bt.zeros([1, 16, 4, 4], dtype="u8")'], f"quantized_{name}(a, a, a_scale=0.5, dst_scale=0.5)")
         for name in ("add", "mul")

@@ -5,7 +5,7 @@
 
 use std::sync::LazyLock;
 
-use blocktensor::ops::{Conv, ConvTranspose};
+use blocktensor::ops::{Conv, ConvTranspose, PostOp};
 use blocktensor::{
     BlockedTensor, DType, Error, Layout, MemoryFormat, Operand, Packable, PackedConv, PackedConv1d,
     PackedConv2d, PackedConvTranspose, PackedConvTranspose2d, PackedFile, PackedLinear, PackedStem,
@@ -80,6 +80,18 @@ static BASES: LazyLock<Vec<Base>> = LazyLock::new(|| {
         bases.push(base(&stem.pack_stem(&Source::of(&x).unwrap(), &to).unwrap(), keep, &bias, |p| {
             p.run(&x).unwrap().into()
         }));
+        // Integers: sums of 32 bits, and what post-ops make of them.
+        let whole = StridedTensor::from_slice(&[-300f32, 2.0, 77.0, 0.0, -1.0, 4000.0], &[6]).unwrap();
+        let (x, w) = (typed(&[1, 6, 5, 5], DType::U8), typed(&[6, 6, 3, 3], DType::S8));
+        let post_op = |zero_point| PostOp::Quantize { dtype: DType::S8, zero_point };
+        for params in
+            [Conv::new().padding(1), Conv::new().stride(2).x_zero_point(3).relu().post_op(post_op(-9))]
+        {
+            let conv = PackedConv2d::new(&w, Some(&whole), params).unwrap();
+            bases.push(base(&conv.pack_for(&Source::of(&x).unwrap()).unwrap(), keep, &whole, |p| {
+                p.run(&x).unwrap().into()
+            }));
+        }
         let (x, fc) = (numbers(&[2, 7]), PackedLinear::new(&numbers(&[6, 7]), Some(&bias), 2).unwrap());
         bases.push(base(&fc, keep, &bias, |p| p.run(&x).unwrap().into()));
     }
@@ -90,6 +102,15 @@ static BASES: LazyLock<Vec<Base>> = LazyLock::new(|| {
 fn numbers(dims: &[usize]) -> StridedTensor {
     let data: Vec<f32> = (0..dims.iter().product()).map(|i: usize| (i * 7 % 17) as f32 / 4.0 - 2.0).collect();
     StridedTensor::from_slice(&data, dims).unwrap()
+}
+
+/// The same numbers as integers of a type that wraps around.
+fn typed(dims: &[usize], dtype: DType) -> StridedTensor {
+    numbers(dims).to_dtype(dtype).unwrap()
+}
+
+fn floats(t: &StridedTensor) -> Vec<f32> {
+    elements(&t.to_dtype(DType::F32).unwrap())
 }
 
 fn base<P: Packable>(packed: &P, keep: bool, bias: &StridedTensor, run: impl Fn(&P) -> Tensor) -> Base {
@@ -110,8 +131,8 @@ fn base<P: Packable>(packed: &P, keep: bool, bias: &StridedTensor, run: impl Fn(
 
 fn plain(t: &Tensor) -> Vec<f32> {
     match t {
-        Tensor::Strided(t) => elements(t),
-        Tensor::Blocked(t) => elements(&t.to_strided(MemoryFormat::Contiguous).unwrap()),
+        Tensor::Strided(t) => floats(t),
+        Tensor::Blocked(t) => floats(&t.to_strided(MemoryFormat::Contiguous).unwrap()),
         Tensor::Opaque(_) => panic!("no other backend is here"),
     }
 }
@@ -357,7 +378,7 @@ fn run(
     run: impl Fn(&Tensor) -> blocktensor::Result<Tensor>,
 ) {
     let weights = match weights {
-        Ok(w) => elements::<f32>(w),
+        Ok(w) => floats(w),
         Err(e) => return refusal(e),
     };
     let dims = source.dims().to_vec();
@@ -366,7 +387,9 @@ fn run(
     if numel(&dims).is_none() || numel(dst_dims).is_none() {
         return;
     }
-    let x = numbers(&dims);
+    let text = source.to_string();
+    let of = DType::ALL.into_iter().find(|of| text.contains(&format!(" {of} "))).unwrap();
+    let x = typed(&dims, of);
     let input: Tensor = match source.layout_name().parse::<MemoryFormat>() {
         Ok(format) => x.contiguous(format).unwrap().into(),
         Err(_) => {
@@ -382,19 +405,13 @@ fn run(
         Err(e) => refusal_of_run(&e),
         Ok(y) => {
             assert_eq!(y.tensor_ref().dims(), dst_dims);
-            assert_eq!(y.tensor_ref().dtype(), DType::F32);
+            assert!(y.tensor_ref().dtype() == of || matches!(of, DType::U8 | DType::S8));
             if let Tensor::Blocked(b) = &y
                 && trusted
             {
                 BlockedTensor::check_tail(b).unwrap();
             }
-            ran(Ran {
-                result: plain(&y),
-                x: elements(&x),
-                x_dims: dims,
-                weights,
-                dst_dims: dst_dims.to_vec(),
-            });
+            ran(Ran { result: plain(&y), x: floats(&x), x_dims: dims, weights, dst_dims: dst_dims.to_vec() });
         }
     }
 }
@@ -413,8 +430,12 @@ fn by_definition(entry: &Value, bias: &[f32], ran: &Ran) {
     };
     let post_ops = params["post_ops"].as_str().unwrap_or_default();
     let (relu, plain) = (post_ops == "relu", post_ops.is_empty());
-    let known =
-        entry["kind"] == "conv" && entry["transposed"] == false && entry["spatial"] == 2 && (relu || plain);
+    let is_centred = params["x_zero_point"].as_i64().unwrap_or(0) == 0;
+    let known = entry["kind"] == "conv"
+        && entry["transposed"] == false
+        && entry["spatial"] == 2
+        && (relu || plain)
+        && is_centred;
     if !known || ran.x_dims.len() != 4 {
         return;
     }

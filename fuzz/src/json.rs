@@ -54,7 +54,7 @@ pub fn change(input: &mut Input, value: &mut Value) {
 }
 
 fn any(input: &mut Input) -> Value {
-    const WORDS: [&str; 22] = [
+    const WORDS: [&str; 27] = [
         "",
         "x",
         "nChw16c",
@@ -73,6 +73,11 @@ fn any(input: &mut Input) -> Value {
         "residual",
         "clip(0,6)",
         "mul_channel",
+        "quantize(u8,3)",
+        "round(s8,-1),quantize(s8,5)",
+        "u8",
+        "s8",
+        "s32",
         "F32",
         "F16",
         "I64",

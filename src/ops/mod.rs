@@ -51,6 +51,7 @@ pub use pointwise::dropout::{dropout, feature_dropout};
 pub use pointwise::lookup::lookup;
 pub use pointwise::quantize::{dequantize, quantize};
 pub use pointwise::quantized::{Quantization, quantized_add, quantized_mul};
+pub use pointwise::requantize::requantize;
 pub(crate) use pointwise::to_dtype::TO_DTYPE;
 pub use pointwise::to_dtype::to_dtype;
 pub use pointwise::unary::*;
@@ -93,6 +94,7 @@ const ALL: &[&[&Op]] = &[
     pointwise::dropout::OPS,
     pointwise::quantize::OPS,
     pointwise::quantized::OPS,
+    pointwise::requantize::OPS,
     pointwise::lookup::OPS,
     pointwise::to_dtype::OPS,
     shape::flip::OPS,

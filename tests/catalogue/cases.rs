@@ -49,6 +49,13 @@ pub fn conv(change: &[(&'static str, Value)]) -> Given {
 }
 
 pub fn cases() -> Vec<Case> {
+    let mut all = cases_of_numbers();
+    all.extend(cases_of_integers());
+    all.extend(cases_of_integer_convolutions());
+    all
+}
+
+fn cases_of_numbers() -> Vec<Case> {
     let x = || ("x", plain(&[2, 8, 6, 5]));
     let xb = || ("x", blocked(&[2, 8, 6, 5], 16));
     vec![
@@ -170,5 +177,264 @@ pub fn cases() -> Vec<Case> {
         Case(0, "channel_shuffle", vec![x(), ("groups", 3.into())], 8, &["groups", "3"]),
         Case(0, "group_norm", vec![x(), ("groups", 3.into())], 8, &["groups"]),
         Case(0, "topk", vec![x(), ("k", 99.into()), ("axis", 1.into())], 8, &["99"]),
+    ]
+}
+
+fn scale(value: f32) -> Value {
+    StridedTensor::from_slice(&[value], &[1]).unwrap().into()
+}
+
+fn zero_point(value: i32) -> Value {
+    StridedTensor::from_slice(&[value], &[1]).unwrap().into()
+}
+
+/// Arguments with others added or replaced.
+fn with(mut given: Given, change: &[(&'static str, Value)]) -> Given {
+    for (name, value) in change {
+        given.retain(|(n, _)| n != name);
+        given.push((name, value.clone()));
+    }
+    given
+}
+
+/// Ops of quantised numbers: each rule of each op.
+fn cases_of_integers() -> Vec<Case> {
+    const DIMS: [usize; 4] = [2, 8, 6, 5];
+    const POSITIVE: &str = "a scale is positive and finite";
+    let vector = |n: usize| Value::from(StridedTensor::from_slice(&vec![1f32; n], &[n]).unwrap());
+    let pair = || vec![("scale", scale(0.5)), ("zero_point", zero_point(3))];
+    let with_x = |x: Value, rest: Given| [vec![("x", x)], rest].concat();
+    let quantize = |change: &[_]| with(with_x(plain(&DIMS), pair()), change);
+    let bytes = || typed(&DIMS, DType::U8);
+    let dequantize = |change: &[_]| with(with_x(bytes(), pair()), change);
+    let to = || vec![("dst_scale", scale(2.0)), ("dst_zero_point", zero_point(128))];
+    let requantize = |change: &[_]| with(with_x(bytes(), [pair(), to()].concat()), change);
+    let both = || vec![("a", bytes()), ("b", bytes()), ("a_scale", 0.5.into()), ("dst_scale", 0.5.into())];
+    let combine = |change: &[_]| with(both(), change);
+    let kernel = || ("kernel", ints(&[2, 2]));
+    let scales = || vec![kernel(), ("x_scale", 0.5.into()), ("dst_scale", 0.25.into())];
+    let pool = |change: &[_]| with(with_x(bytes(), scales()), change);
+    let lookup = |change: &[_]| with(vec![("x", bytes()), ("values", typed(&[256], DType::S8))], change);
+    vec![
+        Case(0, "quantize", quantize(&[("scale", scale(0.0))]), 8, &["`scale`", "got 0", POSITIVE]),
+        Case(0, "quantize", quantize(&[("scale", scale(f32::INFINITY))]), 8, &["`scale`", "inf", POSITIVE]),
+        Case(0, "quantize", quantize(&[("zero_point", zero_point(256))]), 8, &["256", "pass 0 to 255"]),
+        Case(
+            0,
+            "quantize",
+            quantize(&[("zero_point", zero_point(-129)), ("dtype", "s8".into())]),
+            8,
+            &["-129", "pass -128 to 127"],
+        ),
+        Case(0, "quantize", quantize(&[("dtype", "s32".into())]), 8, &["`dtype`", "integers of 8 bits"]),
+        Case(0, "quantize", quantize(&[("dtype", "u4".into())]), 8, &["`dtype`", "u4"]),
+        Case(0, "quantize", quantize(&[("scale", vector(7))]), 7, &["`scale`", "[7]", "vector of 1 or 8"]),
+        Case(0, "quantize", quantize(&[("scale", vector(8)), ("axis", 4.into())]), 8, &["`axis`", "axis 4"]),
+        Case(11, "quantize", quantize(&[("x", bytes())]), 4, &["u8", "f32"]),
+        Case(12, "quantize", quantize(&[("zero_point", scale(3.0))]), 5, &["zero points are s32"]),
+        Case(
+            0,
+            "quantize",
+            quantize(&[("x", blocked(&DIMS, 16)), ("scale", vector(6)), ("axis", 2.into())]),
+            8,
+            &["`axis`", "scales of a blocked tensor are those of its channels"],
+        ),
+        Case(0, "dequantize", dequantize(&[("scale", scale(f32::NAN))]), 8, &["NaN", "a scale is finite"]),
+        Case(0, "dequantize", dequantize(&[("scale", vector(9))]), 7, &["`scale`", "vector of 1 or 8"]),
+        Case(
+            0,
+            "dequantize",
+            dequantize(&[("scale", vector(8)), ("axis", (-5).into())]),
+            8,
+            &["`axis`", "axis -5"],
+        ),
+        Case(11, "dequantize", dequantize(&[("x", plain(&DIMS))]), 4, &["f32", "`quantize`"]),
+        Case(
+            0,
+            "requantize",
+            requantize(&[("scale", scale(f32::NAN))]),
+            8,
+            &["`scale`", "a scale is finite"],
+        ),
+        Case(0, "requantize", requantize(&[("dst_scale", scale(-1.0))]), 8, &["`dst_scale`", "-1", POSITIVE]),
+        Case(
+            0,
+            "requantize",
+            requantize(&[("dst_zero_point", zero_point(128)), ("dtype", "s8".into())]),
+            8,
+            &["`dst_zero_point`", "pass -128 to 127"],
+        ),
+        Case(0, "requantize", requantize(&[("dtype", "f32".into())]), 8, &["`dtype`", "integers of 8 bits"]),
+        Case(
+            0,
+            "requantize",
+            requantize(&[("dst_scale", vector(2))]),
+            7,
+            &["`dst_scale`", "vector of 1 or 8"],
+        ),
+        Case(
+            0,
+            "requantize",
+            requantize(&[("dst_scale", vector(8)), ("axis", 9.into())]),
+            8,
+            &["`axis`", "axis 9"],
+        ),
+        Case(11, "requantize", requantize(&[("x", plain(&DIMS))]), 4, &["f32", "`quantize`"]),
+        Case(12, "requantize", requantize(&[("dst_zero_point", scale(0.0))]), 5, &["zero points are s32"]),
+        Case(0, "quantized_add", combine(&[("a_scale", 0.0.into())]), 8, &["`a_scale`", POSITIVE]),
+        Case(0, "quantized_add", combine(&[("b_scale", f64::NAN.into())]), 8, &["`b_scale`", POSITIVE]),
+        Case(
+            0,
+            "quantized_add",
+            combine(&[("dst_scale", 1e39.into())]),
+            8,
+            &["`dst_scale`", "1e39", POSITIVE],
+        ),
+        Case(0, "quantized_add", combine(&[("a_zero_point", (-1).into())]), 8, &["`a_zero_point`", "of u8"]),
+        Case(0, "quantized_add", combine(&[("b_zero_point", 256.into())]), 8, &["`b_zero_point`", "of u8"]),
+        Case(
+            0,
+            "quantized_add",
+            combine(&[("dst_zero_point", 200.into()), ("dtype", "s8".into())]),
+            8,
+            &["`dst_zero_point`", "of s8"],
+        ),
+        Case(0, "quantized_add", combine(&[("dtype", "f32".into())]), 8, &["`dtype`", "integers of 8 bits"]),
+        Case(
+            0,
+            "quantized_mul",
+            combine(&[("b", plain(&DIMS)), ("b_scale", 0.5.into())]),
+            8,
+            &["`b_scale`", "whose numbers stand for themselves", "leave it out"],
+        ),
+        Case(
+            0,
+            "quantized_mul",
+            combine(&[("b", plain(&DIMS)), ("b_zero_point", 3.into())]),
+            8,
+            &["`b_zero_point`", "whose numbers stand for themselves"],
+        ),
+        Case(11, "quantized_mul", combine(&[("a", plain(&DIMS))]), 4, &["f32", "`quantize`"]),
+        Case(11, "quantized_mul", combine(&[("b", typed(&DIMS, DType::S32))]), 4, &["s32", "u8, s8, f32"]),
+        Case(
+            30,
+            "quantized_mul",
+            combine(&[("b", typed(&[2, 8, 6, 4], DType::U8))]),
+            7,
+            &["[2, 8, 6, 5]", "[2, 8, 6, 4]"],
+        ),
+        Case(0, "quantized_avg_pool", pool(&[("x_scale", (-0.5).into())]), 8, &["`x_scale`", POSITIVE]),
+        Case(0, "quantized_avg_pool", pool(&[("dst_scale", 0.0.into())]), 8, &["`dst_scale`", POSITIVE]),
+        Case(0, "quantized_avg_pool", pool(&[("x_zero_point", 256.into())]), 8, &["`x_zero_point`", "of u8"]),
+        Case(
+            0,
+            "quantized_avg_pool",
+            pool(&[("dst_zero_point", (-1).into())]),
+            8,
+            &["`dst_zero_point`", "of u8"],
+        ),
+        Case(
+            0,
+            "quantized_avg_pool",
+            pool(&[("dtype", "s32".into())]),
+            8,
+            &["`dtype`", "integers of 8 bits"],
+        ),
+        Case(11, "quantized_avg_pool", pool(&[("x", plain(&DIMS))]), 4, &["f32", "`quantize`"]),
+        Case(26, "quantized_avg_pool", pool(&[("padding", ints(&[2, 0]))]), 8, &["padding", "2"]),
+        Case(0, "lookup", lookup(&[("values", typed(&[255], DType::U8))]), 7, &["[255]", "256 values"]),
+        Case(12, "lookup", lookup(&[("values", plain(&[256]))]), 5, &["`values`", "integers of 8 bits"]),
+        Case(11, "lookup", lookup(&[("x", plain(&DIMS))]), 4, &["`x`", "f32"]),
+        Case(
+            14,
+            "lookup",
+            lookup(&[("values", typed(&[16, 16], DType::U8))]),
+            6,
+            &["`values`", "one dimension"],
+        ),
+        Case(11, "max_pool2d", vec![("x", typed(&DIMS, DType::S32)), kernel()], 4, &["s32"]),
+        Case(11, "avg_pool2d", vec![("x", bytes()), kernel()], 4, &["u8"]),
+        Case(
+            11,
+            "linear",
+            vec![("x", typed(&[2, 5], DType::U8)), ("weights", typed(&[3, 5], DType::S8))],
+            4,
+            &["u8"],
+        ),
+    ]
+}
+
+/// Convolutions of integers: each rule that those of f32 do not have.
+fn cases_of_integer_convolutions() -> Vec<Case> {
+    let x = |dtype| ("x", typed(&[1, 8, 6, 5], dtype));
+    let weights = |dtype| ("weights", typed(&[12, 8, 3, 3], dtype));
+    let of = |change: &[_]| with(conv(&[x(DType::U8), weights(DType::S8)]), change);
+    let residual = |dtype| ("residual", typed(&[1, 12, 4, 3], dtype));
+    let quantized = ("post_ops", "quantize(u8,3)".into());
+    let largest = |dims: &[usize], value: f32, dtype| {
+        let values = StridedTensor::from_slice(&vec![value; dims.iter().product()], dims).unwrap();
+        Value::from(values.to_dtype(dtype).unwrap())
+    };
+    vec![
+        Case(11, "conv2d", of(&[x(DType::S32)]), 4, &["s32"]),
+        Case(12, "conv2d", of(&[weights(DType::F32)]), 5, &["`weights`", "takes s8 beside `x` of u8"]),
+        Case(11, "conv2d", of(&[weights(DType::U8)]), 4, &["`weights`", "takes s8"]),
+        Case(12, "conv2d", of(&[x(DType::F32)]), 5, &["`weights`", "takes f32 beside `x` of f32"]),
+        Case(0, "conv2d", of(&[("x_zero_point", 300.into())]), 8, &["`x_zero_point`", "300"]),
+        Case(
+            0,
+            "conv2d",
+            of(&[x(DType::S8), ("x_zero_point", 200.into())]),
+            8,
+            &["`x_zero_point`", "200", "pass -128 to 127"],
+        ),
+        Case(0, "conv2d", conv(&[("x_zero_point", 1.into())]), 8, &["`x_zero_point`", "leave it out"]),
+        Case(0, "conv2d", of(&[("bias", scale(0.5))]), 7, &["`bias`", "12"]),
+        Case(0, "conv2d", of(&[("bias", largest(&[12], 0.5, DType::F32))]), 8, &["`bias`", "0.5", "whole"]),
+        Case(0, "conv2d", of(&[("bias", largest(&[12], 3e7, DType::F32))]), 8, &["`bias`", "up to 2^24"]),
+        Case(
+            0,
+            "conv2d",
+            vec![
+                ("x", largest(&[1, 8000, 3, 3], 1.0, DType::U8)),
+                ("weights", largest(&[1, 8000, 3, 3], 127.0, DType::S8)),
+            ],
+            8,
+            &["`weights`", "sums of 32 bits", "split the input channels"],
+        ),
+        Case(0, "conv2d", conv(&[quantized.clone()]), 8, &["`post_ops`", "only a convolution of u8 or s8"]),
+        Case(
+            0,
+            "conv2d",
+            of(&[("post_ops", "quantize(u8,256)".into())]),
+            8,
+            &["`post_ops`", "quantize(u8,256)"],
+        ),
+        Case(0, "conv2d", of(&[("post_ops", "quantize(s32,0)".into())]), 8, &["`post_ops`", "s32"]),
+        Case(0, "conv2d", of(&[("post_ops", "quantize(u8,0),relu".into())]), 8, &["`post_ops`", "quantize"]),
+        Case(0, "conv2d", of(&[("post_ops", "round(s8,128)".into())]), 8, &["`post_ops`", "round(s8,128)"]),
+        Case(
+            0,
+            "conv2d",
+            of(&[("post_ops", "residual(u8,-1,0)".into()), residual(DType::U8)]),
+            8,
+            &["`post_ops`", "residual(u8,-1,0)"],
+        ),
+        Case(
+            11,
+            "conv2d",
+            of(&[("post_ops", "residual(u8,0.5,3)".into()), residual(DType::S8)]),
+            4,
+            &["`residual`", "s8", "which state its dtype"],
+        ),
+        Case(
+            11,
+            "conv2d",
+            of(&[("post_ops", "residual".into()), residual(DType::U8)]),
+            4,
+            &["`residual`", "f32 in a convolution of integers"],
+        ),
+        Case(0, "conv2d", of(&[("post_ops", "residual(u8,0.5,3)".into())]), 8, &["`residual`", "nothing"]),
+        Case(0, "conv2d", of(&[quantized, residual(DType::U8)]), 8, &["`residual`", "quantize(u8,3)"]),
     ]
 }

@@ -172,13 +172,15 @@ fn arguments(op: &Op, t: &Tensor, spatial: usize) -> Given {
         let value: Value = match (op.schema().name, a.name) {
             ("where", "condition") => as_type(DType::U8),
             ("lookup", "values") => StridedTensor::from_slice(&[7u8; 256], &[256]).unwrap().into(),
-            ("dequantize" | "lookup" | "quantized_avg_pool", "x")
+            ("dequantize" | "lookup" | "quantized_avg_pool" | "requantize", "x")
             | ("quantized_add" | "quantized_mul", "a")
                 if t.tensor_ref().dtype() == DType::F32 =>
             {
                 as_type(DType::U8)
             }
-            (_, "zero_point") => StridedTensor::from_slice(&[0i32; 16], &[16]).unwrap().into(),
+            (_, "zero_point") | ("requantize", "dst_zero_point") => {
+                StridedTensor::from_slice(&[0i32; 16], &[16]).unwrap().into()
+            }
             ("gather", "index") => as_type(DType::S32),
             ("index_select", "index") => StridedTensor::from_slice(&[0i32, 3, 3], &[3]).unwrap().into(),
             // On blocked tensors the channels stay axis 1.

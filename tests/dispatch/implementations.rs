@@ -171,9 +171,9 @@ fn every_op_refuses_quantised_operands_that_its_kernels_do_not_read() {
     // Those that read scales have tests of their own.
     let of =
         |key| readers.iter().filter(move |(_, of)| *of == key).map(|(name, _)| *name).collect::<Vec<_>>();
-    assert_eq!(of(DispatchKey::BLOCKED), ["chunk", "dequantize", "split"]);
+    assert_eq!(of(DispatchKey::BLOCKED), ["chunk", "dequantize", "requantize", "split"]);
     let mut views = VIEWS.to_vec();
-    views.extend(["chunk", "dequantize", "split"]);
+    views.extend(["chunk", "dequantize", "requantize", "split"]);
     views.sort_unstable();
     assert_eq!(of(STRIDED), views);
 }

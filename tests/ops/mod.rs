@@ -22,6 +22,7 @@ mod post_ops;
 mod quantize;
 mod quantized_avg_pool;
 mod reduce;
+mod requantize;
 mod resample;
 mod softmax;
 mod sort_index_view;

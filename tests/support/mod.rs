@@ -153,7 +153,9 @@ pub fn arguments(op: &Op, t: &Tensor) -> Vec<(&'static str, Value)> {
     let mut values = Vec::new();
     for a in op.schema().args {
         let value: Value = match a.kind {
-            _ if a.name == "zero_point" => StridedTensor::from_slice(&[0i32; 17], &[17]).unwrap().into(),
+            ArgKind::Param if a.name.ends_with("zero_point") => {
+                StridedTensor::from_slice(&[0i32; 17], &[17]).unwrap().into()
+            }
             _ if a.name == "values" && op.schema().name == "lookup" => {
                 StridedTensor::from_slice(&[7u8; 256], &[256]).unwrap().into()
             }

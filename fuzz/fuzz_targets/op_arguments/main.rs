@@ -107,7 +107,14 @@ impl Call {
             _ => input.between(3, 5),
         };
         let dims = dims_of(input, rank, MOST);
-        let dtype = if input.one_in(4) { input.pick(&DType::ALL) } else { DType::F32 };
+        // Some ops take integers alone.
+        let taken = schema.args.iter().find(|a| a.kind.is_data()).and_then(|a| a.dtypes.list());
+        let dtype = match taken.filter(|list| !list.is_empty() && !list.contains(&DType::F32)) {
+            Some(list) if tame || !input.one_in(8) => input.pick(list),
+            _ if conv && input.one_in(3) => input.pick(&[DType::U8, DType::S8]),
+            _ if input.one_in(4) => input.pick(&DType::ALL),
+            _ => DType::F32,
+        };
         let native = Layout::native_activation(rank).ok();
         let layout = match input.below(5) {
             0 | 1 => None,
@@ -232,6 +239,8 @@ fn operand(input: &mut Input, name: &str, op: &str, first: &First, is_first: boo
     let dtype = match name {
         "index" => DType::S32,
         "condition" => DType::U8,
+        // Of a convolution of integers it has the dtype that the post-ops state.
+        "residual" if is_byte(first.dtype) => input.pick(&[DType::F32, DType::U8, DType::S8]),
         _ => first.dtype,
     };
     let dims = match is_first {
@@ -258,7 +267,7 @@ fn weights(input: &mut Input, op: &str, first: &First) -> Value {
     let mut dims = if op.starts_with("conv_t") { vec![c, o / g] } else { vec![o, c / g] };
     dims.extend((2..rank).map(|_| input.between(1, 3)));
     // Convolutions of integers have s8 weights.
-    let dtype = if first.dtype == DType::U8 { DType::S8 } else { first.dtype };
+    let dtype = if is_byte(first.dtype) { DType::S8 } else { first.dtype };
     let plain = strided(input, &dims, dtype, first.fill);
     if first.layout.is_none() {
         return Value::Tensor(plain.into());
@@ -298,15 +307,32 @@ fn parameter(input: &mut Input, name: &str, op: &str, first: &First) -> StridedT
         _ if !first.tame && input.one_in(6) => input.below(40),
         _ if op.starts_with("conv") || op == "linear" => first.outputs,
         "layer_norm" => input.pick(&[last, tail, c]),
+        "lookup" => 256,
+        _ if is_of_scales(name) => input.pick(&[1, 1, c, last]),
         _ => c,
     };
+    if first.tame && name.ends_with("scale") && is_of_scales(name) {
+        let values: Vec<f32> = (0..length).map(|_| input.between(1, 64) as f32 / 32.0).collect();
+        return StridedTensor::from_slice(&values, &[length]).expect("as many as its size");
+    }
     let dtype = match name {
         "index" => DType::S32,
+        "values" if op == "lookup" => input.pick(&[DType::U8, DType::S8]),
+        _ if name.ends_with("zero_point") => DType::S32,
         _ if !first.tame && input.one_in(8) => input.pick(&DType::ALL),
         _ => DType::F32,
     };
     let dims: &[usize] = if !first.tame && input.one_in(16) { &[length, 1] } else { &[length] };
     strided(input, dims, dtype, first.fill)
+}
+
+/// Whether a parameter is the scales or zero points of quantised numbers: one, or one for each index of an axis.
+fn is_of_scales(name: &str) -> bool {
+    ["scale", "zero_point", "dst_scale", "dst_zero_point"].contains(&name)
+}
+
+fn is_byte(dtype: DType) -> bool {
+    matches!(dtype, DType::U8 | DType::S8)
 }
 
 /// A grid for `grid_sample`: as many images as the first operand, and a coordinate for each spatial dimension.
@@ -381,7 +407,7 @@ fn ints(input: &mut Input, name: &str, first: &First) -> Value {
 }
 
 fn word(input: &mut Input, name: &str, op: &str, first: &First) -> String {
-    const POST_OPS: [&str; 16] = [
+    const POST_OPS: [&str; 23] = [
         "",
         "relu",
         "residual",
@@ -398,12 +424,20 @@ fn word(input: &mut Input, name: &str, op: &str, first: &First) -> String {
         "leaky_relu(0.1)",
         "clip(6,0)",
         "relu,relu,relu,relu,relu,relu,relu,relu,relu",
+        "quantize(u8,0)",
+        "relu,quantize(s8,-128)",
+        "mul_channel,add_channel,quantize(u8,3)",
+        "round(u8,7),residual(s8,0.5,-3),relu,quantize(u8,128)",
+        "mul_channel,silu,round(s8,-5)",
+        "residual(u8,0.25,100),quantize(s8,127)",
+        "quantize(u8,256)",
     ];
     if !first.tame && input.one_in(4) {
         return String::from_utf8_lossy(input.bytes(16)).into_owned();
     }
     match name {
         "post_ops" => input.pick(&POST_OPS).into(),
+        "dtype" => input.pick(&["u8", "s8", "f32", "bf16"]).into(),
         "mode" if op == "grid_sample" => input.pick(&["bilinear", "nearest", "bicubic"]).into(),
         "padding_mode" => input.pick(&["zeros", "border", "reflection"]).into(),
         _ => input.pick(&["constant", "reflect", "replicate", "circular"]).into(),

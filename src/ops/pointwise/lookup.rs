@@ -69,17 +69,36 @@ pub fn lookup<T: Operand>(x: &T, values: &StridedTensor) -> Result<T> {
 }
 
 fn kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
-    let (x, values) = (args.tensor(0)?, args.strided(1)?);
+    let values = args.strided(1)?;
     if values.dims() != [VALUES] {
         let (got, rule) =
             (TensorRef::Strided(values).describe(), "it has a value for each integer of 8 bits");
         fail!(ShapeMismatch, args.op(), "values", got, rule, "pass a vector of 256 values");
     }
-    match (x.dtype(), values.dtype()) {
-        (DType::U8, DType::U8) => map::<u8, u8>(args, results, values),
-        (DType::U8, _) => map::<u8, i8>(args, results, values),
-        (_, DType::U8) => map::<i8, u8>(args, results, values),
-        (..) => map::<i8, i8>(args, results, values),
+    let table = || {
+        let mut table = [0; VALUES];
+        match values.dtype() {
+            DType::U8 => table.copy_from_slice(&values.values::<u8>()?),
+            _ => table.copy_from_slice(bytemuck::cast_slice(&values.values::<i8>()?)),
+        }
+        Ok(table)
+    };
+    by_table(args, results, values.dtype(), table)
+}
+
+/// The result of this dtype that a table has for each of the integers of 8 bits. `table` makes it of what only a run has.
+pub(super) fn by_table(
+    args: &Args<'_>,
+    results: &mut Results<'_>,
+    dtype: DType,
+    table: impl FnOnce() -> Result<[u8; VALUES]>,
+) -> KernelResult {
+    let table = || table().map(Table);
+    match (args.tensor(0)?.dtype(), dtype) {
+        (DType::U8, DType::U8) => map_one::<u8, u8, _>(args, results, table),
+        (DType::U8, _) => map_one::<u8, i8, _>(args, results, table),
+        (_, DType::U8) => map_one::<i8, u8, _>(args, results, table),
+        (..) => map_one::<i8, i8, _>(args, results, table),
     }
 }
 
@@ -96,16 +115,4 @@ impl<A: Element, O: Element> Function<A, O> for Table {
     fn over<M: Arithmetic>(&self, from: &[A], to: &mut [O]) {
         simd::bytes::lookup(&self.0, bytemuck::cast_slice(from), bytemuck::cast_slice_mut(to));
     }
-}
-
-fn map<A: Element, O: Element>(
-    args: &Args<'_>,
-    results: &mut Results<'_>,
-    values: &StridedTensor,
-) -> KernelResult {
-    map_one::<A, O, _>(args, results, || {
-        let mut table = [0; VALUES];
-        table.copy_from_slice(bytemuck::cast_slice(&values.values::<O>()?));
-        Ok(Table(table))
-    })
 }

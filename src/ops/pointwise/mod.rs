@@ -7,6 +7,7 @@ pub(crate) mod gradient;
 pub(crate) mod lookup;
 pub(crate) mod quantize;
 pub(crate) mod quantized;
+pub(crate) mod requantize;
 pub(crate) mod to_dtype;
 pub(crate) mod unary;
 

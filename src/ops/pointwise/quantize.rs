@@ -36,13 +36,24 @@ params! {
     }
 }
 
-const SCALE: ArgSpec = param("scale").f32();
-const ZERO_POINT: ArgSpec = param("zero_point").with_fixed_dtypes(&[DType::S32], "zero points are s32");
+/// An argument of scales.
+pub(super) const fn scales(name: &'static str) -> ArgSpec {
+    param(name).f32()
+}
+
+/// An argument of zero points.
+pub(super) const fn zero_points(name: &'static str) -> ArgSpec {
+    param(name).with_fixed_dtypes(&[DType::S32], "zero points are s32")
+}
+
+const SCALE: ArgSpec = scales("scale");
+const ZERO_POINT: ArgSpec = zero_points("zero_point");
 
 const QUANTIZE_ARGS: &[ArgSpec] = &with_params::<5>(&[data("x").f32(), SCALE, ZERO_POINT], Quantize::SPECS);
 const DEQUANTIZE_ARGS: &[ArgSpec] =
     &with_params::<4>(&[data("x").with_dtypes(INTEGERS), SCALE, ZERO_POINT], Dequantize::SPECS);
-const INTEGERS: &[DType] = &[DType::U8, DType::S8, DType::S32];
+/// What has scales and zero points.
+pub(super) const INTEGERS: &[DType] = &[DType::U8, DType::S8, DType::S32];
 
 pub(crate) static QUANTIZE: Op = Op::new(
     &Schema::new("quantize", QUANTIZE_ARGS)
@@ -143,20 +154,24 @@ pub fn dequantize<T: Operand>(
 }
 
 /// Scales and zero points of a call: one pair, or one for each index of an axis. Their sizes are checked.
-struct Pairs<'a> {
+pub(super) struct Pairs<'a> {
     op: &'static str,
+    /// The arguments.
+    names: [&'static str; 2],
     scale: &'a StridedTensor,
     zero_point: &'a StridedTensor,
-    is_one: bool,
-    axis: usize,
-    /// Those that `x` has itself.
+    pub is_one: bool,
+    pub axis: usize,
+    /// Those that `x` has itself, if these are of `x`.
     own: Option<&'a Quantization>,
 }
 
 impl<'a> Pairs<'a> {
-    fn read(args: &Args<'a>, axis: Axis) -> Result<Pairs<'a>> {
+    /// Those of argument `first` and the one after it. Right after `x` they are of `x`.
+    pub fn read(args: &Args<'a>, first: usize, axis: Axis) -> Result<Pairs<'a>> {
         let (op, x) = (args.op(), args.tensor(0)?);
-        let (scale, zero_point) = (args.strided(1)?, args.strided(2)?);
+        let (scale, zero_point) = (args.strided(first)?, args.strided(first + 1)?);
+        let names = [args.name(first), args.name(first + 1)];
         let is_one = scale.numel() == 1 && zero_point.numel() == 1;
         let mut at = 0;
         if !is_one {
@@ -167,32 +182,40 @@ impl<'a> Pairs<'a> {
                 fail!(InvalidArgument, op, "axis", at.to_string(), rule, remedy);
             }
         }
-        for (i, given) in [(1, scale), (2, zero_point)] {
+        for (name, given) in names.into_iter().zip([scale, zero_point]) {
             let rule = "the zero points of a call have no scale";
-            refuse(op, args.name(i), TensorRef::Strided(given), rule)?;
+            refuse(op, name, TensorRef::Strided(given), rule)?;
             let count = if is_one { 1 } else { x.dims()[at] };
             if given.numel() != count && given.numel() != 1 || given.rank() > 1 {
                 let rule = format!("it has one value, or one for each of the {count} indices of axis {at}");
                 let remedy = format!("pass a vector of 1 or {count}");
-                fail!(ShapeMismatch, op, args.name(i), TensorRef::Strided(given).describe(), rule, remedy);
+                fail!(ShapeMismatch, op, name, TensorRef::Strided(given).describe(), rule, remedy);
             }
         }
-        Ok(Pairs { op, scale, zero_point, is_one, axis: at, own: x.quantization() })
+        let own = if first == 1 { x.quantization() } else { None };
+        Ok(Pairs { op, names, scale, zero_point, is_one, axis: at, own })
     }
 
-    /// Checks the values, which are there only in a run. Returns the only pair, if it is one. `dtype` is what is made, with zero points
-    /// of it and by a division; without one, integers are multiplied.
-    fn check(&self, dtype: Option<DType>) -> Result<Option<(f32, i32)>> {
+    /// The values, which are there only in a run. `dtype` is what is made, with zero points of it and by a division; without one,
+    /// integers are multiplied.
+    pub fn checked(&self, dtype: Option<DType>) -> Result<(Cow<'_, [f32]>, Cow<'_, [i32]>)> {
         let scales: Cow<'_, [f32]> = self.scale.values()?;
         let zero_points: Cow<'_, [i32]> = self.zero_point.values()?;
         if !are_stand_ins() {
-            scales.iter().try_for_each(|&s| check_scale(self.op, "scale", s, dtype.is_some()))?;
+            let [scale, zero_point] = self.names;
+            scales.iter().try_for_each(|&s| check_scale(self.op, scale, s, dtype.is_some()))?;
             if let Some(dtype) = dtype {
-                let check = |&z: &i32| check_zero_point(self.op, "zero_point", z.into(), dtype).map(drop);
+                let check = |&z: &i32| check_zero_point(self.op, zero_point, z.into(), dtype).map(drop);
                 zero_points.iter().try_for_each(check)?;
             }
             self.check_own(&scales, &zero_points)?;
         }
+        Ok((scales, zero_points))
+    }
+
+    /// Checks the values. Returns the only pair, if it is one.
+    fn check(&self, dtype: Option<DType>) -> Result<Option<(f32, i32)>> {
+        let (scales, zero_points) = self.checked(dtype)?;
         Ok(if self.is_one { Some((scales[0], zero_points[0])) } else { None })
     }
 
@@ -232,15 +255,17 @@ impl<'a> Pairs<'a> {
 
     /// Scales and zero points as operands that are broadcast against a strided tensor of this rank.
     fn along(&self, rank: usize) -> Result<[StridedTensor; 2]> {
-        let of = |t: &StridedTensor| {
-            let mut t = t.reshape(&[t.numel()])?;
-            while t.rank() + self.axis < rank {
-                t = t.unsqueeze(t.rank())?;
-            }
-            Ok(t)
-        };
-        Ok([of(self.scale)?, of(self.zero_point)?])
+        Ok([along(self.scale, self.axis, rank)?, along(self.zero_point, self.axis, rank)?])
     }
+}
+
+/// Values for the indices of an axis as an operand that is broadcast against a strided tensor of this rank.
+pub(super) fn along(values: &StridedTensor, axis: usize, rank: usize) -> Result<StridedTensor> {
+    let mut values = values.reshape(&[values.numel()])?;
+    while values.rank() + axis < rank {
+        values = values.unsqueeze(values.rank())?;
+    }
+    Ok(values)
 }
 
 /// Refuses what is no scale: of a division, also one that is not positive.
@@ -334,7 +359,7 @@ fn map<A: Element, O: Element>(
 
 fn quantize_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let Quantize { axis, dtype } = Quantize::read(args)?;
-    let pairs = Pairs::read(args, axis)?;
+    let pairs = Pairs::read(args, 1, axis)?;
     check_bytes(args.op(), dtype)?;
     let of = Some(dtype);
     match dtype {
@@ -347,7 +372,7 @@ fn quantize_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
 }
 
 fn dequantize_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
-    let pairs = Pairs::read(args, Dequantize::read(args)?.axis)?;
+    let pairs = Pairs::read(args, 1, Dequantize::read(args)?.axis)?;
     match args.tensor(0)?.dtype() {
         DType::U8 => map(args, results, &pairs, None, |x: u8, s, z| number(x.into(), z, s)),
         DType::S8 => map(args, results, &pairs, None, |x: i8, s, z| number(x.into(), z, s)),

@@ -29,6 +29,7 @@ pub(super) fn evaluator(op: &str) -> Option<Evaluate> {
         "mul_channel" => |call| of_channels(call, "values", |x, v| x * v),
         "quantize" => quantize,
         "dequantize" => dequantize,
+        "requantize" => requantize,
         "lookup" => lookup,
         "quantized_add" => |call| quantized(call, |a, b| a + b),
         "quantized_mul" => |call| quantized(call, |a, b| a * b),
@@ -66,9 +67,12 @@ fn broadcast<'a>(values: &'a Values, dims: &'a [usize]) -> impl Fn(usize) -> f64
     }
 }
 
-/// The scale and the zero point of each element: those of its index along `axis`, or the only ones.
-fn of_axis<'a>(call: &Call<'a>) -> Result<impl Fn(usize) -> (f64, f64) + Sync + use<'a>> {
-    let (x, scale, zero_point) = (call.input("x")?, call.input("scale")?, call.input("zero_point")?);
+/// The scale and the zero point of each element, which are operands of these names: those of its index along `axis`, or the only ones.
+fn of_axis<'a>(
+    call: &Call<'a>,
+    [scale, zero_point]: [&str; 2],
+) -> Result<impl Fn(usize) -> (f64, f64) + Sync + use<'a>> {
+    let (x, scale, zero_point) = (call.input("x")?, call.input(scale)?, call.input(zero_point)?);
     let rank = x.dims.len() as i64;
     let axis = call.number("axis")? as i64;
     let axis = if axis < 0 { axis + rank } else { axis };
@@ -84,13 +88,15 @@ fn of_axis<'a>(call: &Call<'a>) -> Result<impl Fn(usize) -> (f64, f64) + Sync + 
     })
 }
 
+const PAIR: [&str; 2] = ["scale", "zero_point"];
+
 /// The dtype of integers that the op makes.
 pub(super) fn byte_of(call: &Call<'_>) -> Result<DType> {
     Ok(if call.word("dtype")? == "u8" { DType::U8 } else { DType::S8 })
 }
 
 fn quantize(call: &Call<'_>) -> Result<Vec<Vec<f64>>> {
-    let (x, of) = (call.input("x")?, of_axis(call)?);
+    let (x, of) = (call.input("x")?, of_axis(call, PAIR)?);
     let dtype = byte_of(call)?;
     let integer = |i: usize| {
         let (scale, zero_point) = of(i);
@@ -100,12 +106,22 @@ fn quantize(call: &Call<'_>) -> Result<Vec<Vec<f64>>> {
 }
 
 fn dequantize(call: &Call<'_>) -> Result<Vec<Vec<f64>>> {
-    let (x, of) = (call.input("x")?, of_axis(call)?);
+    let (x, of) = (call.input("x")?, of_axis(call, PAIR)?);
     let number = |i: usize| {
         let (scale, zero_point) = of(i);
         (x.data[i] - zero_point) * scale
     };
     Ok(vec![each(x.data.len(), number)?])
+}
+
+fn requantize(call: &Call<'_>) -> Result<Vec<Vec<f64>>> {
+    let (from, to) = (of_axis(call, PAIR)?, of_axis(call, ["dst_scale", "dst_zero_point"])?);
+    let (x, dtype) = (call.input("x")?, byte_of(call)?);
+    let integer = |i: usize| {
+        let ((scale, zero_point), (dst_scale, dst_zero_point)) = (from(i), to(i));
+        f::quantize((x.data[i] - zero_point) * scale / dst_scale, dtype, dst_zero_point as i32)
+    };
+    Ok(vec![each(x.data.len(), integer)?])
 }
 
 fn lookup(call: &Call<'_>) -> Result<Vec<Vec<f64>>> {

@@ -12,7 +12,8 @@ fn results(op: &str, operands: &[Operand<'_>], params: &[(&str, Value)]) -> Vec<
     let desc = |(name, dims, _): &Operand<'_>| {
         let dtype = match *name {
             "condition" => DType::U8,
-            "index" => DType::S32,
+            "index" | "zero_point" | "dst_zero_point" => DType::S32,
+            "x" if op.op() == "requantize" => DType::S32,
             _ => DType::F32,
         };
         TensorDesc::strided(dims, dtype, MemoryFormat::Contiguous).unwrap()
@@ -53,6 +54,19 @@ fn uneven_padding_of_pools() {
     gives("avg_pool1d", &[("x", &[1, 1, 4], &x)], &params, &[1, 1, 2], &[0.5, 2.5]);
     let params = [("kernel", ints(&[2])), ("stride", ints(&[2])), ("padding", ints(&[0, 1]))];
     gives("avg_pool1d", &[("x", &[1, 1, 3], &x[..3])], &params, &[1, 1, 2], &[1.5, 1.5]);
+}
+
+#[test]
+fn integers_with_another_scale() {
+    let operands: [Operand<'_>; 5] = [
+        ("x", &[1, 2, 2], &[7.0, -9.0, 4.0, 2000.0]),
+        ("scale", &[2], &[0.5, 1.0]),
+        ("zero_point", &[1], &[1.0]),
+        ("dst_scale", &[1], &[2.0]),
+        ("dst_zero_point", &[1], &[3.0]),
+    ];
+    // 1.5, -2.5, 1.5 and 999.5 steps.
+    gives("requantize", &operands, &[], &[1, 2, 2], &[5.0, 1.0, 5.0, 255.0]);
 }
 
 #[test]

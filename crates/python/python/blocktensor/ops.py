@@ -118,6 +118,7 @@ __all__ = [
     "reciprocal",
     "relu",
     "relu6",
+    "requantize",
     "reshape",
     "roll",
     "round",
@@ -3402,6 +3403,50 @@ def relu6(
     (1, 16, 4, 4)
     """
     return _call("relu6", threads, x)
+
+
+def requantize(
+    x: TensorLike,
+    scale: TensorLike,
+    zero_point: TensorLike,
+    dst_scale: TensorLike,
+    dst_zero_point: TensorLike,
+    *,
+    axis: int = 1,
+    dtype: str = "u8",
+    threads: int | None = None,
+) -> Tensor:
+    """Integers as integers of 8 bits with another scale and zero point: `round((x - zero_point) * scale /
+    dst_scale) + dst_zero_point`, saturated.
+
+    The quotient is exact and rounded once, ties to even. `dequantize` and `quantize` one after the other
+    round to f32 between them, and so may give the integer on the other side of a tie that is very near.
+
+    Shapes:
+        `x` of any. `scale`, `zero_point`, `dst_scale` and `dst_zero_point` [1], or one value for each index
+        of `axis`: of a blocked `x` that is axis 1. Beside one value of each `axis` is not read. The result
+        has the shape of `x`.
+
+    Dtypes:
+        `x` u8, s8 or s32, scales f32, zero points s32. The result is u8 or s8, as `dtype` says. If `x` has
+        scales and zero points of its own, they are `scale` and `zero_point`.
+
+    Errors:
+        `ShapeMismatch` for another number of scales or zero points. `InvalidArgument` for a `scale` that is
+        not finite, a `dst_scale` that is not positive and finite, and a `dst_zero_point` that `dtype` does
+        not hold; for a `dtype` that is not u8 or s8, for an axis that is not there, and if `x` has other
+        scales and zero points. `UnsupportedDType`.
+
+    Keys: strided, blocked.
+
+    >>> import blocktensor as bt
+    >>> x = bt.zeros([1, 16, 4, 4], dtype="s32")
+    >>> s = bt.ops.exp(bt.zeros([1]))
+    >>> z = bt.zeros([1], dtype="s32")
+    >>> bt.ops.requantize(x, s, z, s, z).shape
+    (1, 16, 4, 4)
+    """
+    return _call("requantize", threads, x, scale, zero_point, dst_scale, dst_zero_point, axis, dtype)
 
 
 def reshape(
