@@ -20,6 +20,8 @@ Then the contenders take turns, in a new order each round. The least time of one
 output in plain memory. Each of the others is loaded once, in a process of its own, which sleeps until its turn. Their times contain
 Python's call, some hundredths of a millisecond. blocktensor's turns are runs of `blocktensor bench`.
 
+Quantised networks are compared by int8.py, which loads ONNX Runtime and OpenVINO as this script does.
+
 Do not run the `mnnconvert` command that the MNN package installs: it installs packages into the first Python on PATH and reports usage.
 This script calls the converter below it.
 """

@@ -52,7 +52,8 @@ pub use network::{Network, Node, Tensor, TensorId, Value};
 pub use partition::{partition, schedule};
 pub use passes::{Pass, PassReport};
 pub use plan::{
-    AsWritten, CandidateMeasurement, ConstantError, Errors, Layouts, Measurements, NodeMeasurement,
-    OutputError, Plan, PlanOptions, Precision, Profiles, Reorder, StepError, StepInfo, StepKind, StepTensor,
+    AsWritten, CandidateMeasurement, ComparedWithF32, ConstantError, Errors, FasterInF32, Layouts,
+    Measurements, NodeMeasurement, OutputError, Plan, PlanOptions, Precision, Profiles, Reorder, StepError,
+    StepInfo, StepKind, StepTensor,
 };
 pub use sizes::{Dim, Misfit, Sizes};

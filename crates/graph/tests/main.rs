@@ -1,6 +1,7 @@
 //! Graphs, plans and runs.
 
 mod algorithms;
+mod compared;
 mod errors;
 mod faults;
 mod groups;

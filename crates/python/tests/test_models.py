@@ -184,6 +184,29 @@ def graph(op="relu", **params):
     return model
 
 
+def test_a_measured_plan_compares_quantised_nodes_with_f32():
+    model = bt.Model()
+    model.input("x", [1, 16, 12, 12])
+    model.constant("scale", np.array([0.02], np.float32))
+    model.constant("zero", np.array([0], np.int32))
+    model.constant("w", np.full((16, 16, 3, 3), 3, np.int8))
+    of = [("scale", "scale"), ("zero_point", "zero")]
+    model.op("q", "quantize", [("x", "x"), *of], {"dtype": "u8"}, ["q"])
+    model.op("dq", "dequantize", [("x", "q"), *of], {}, ["dq"])
+    model.op("weights", "dequantize", [("x", "w"), *of], {}, ["dw"])
+    model.op("conv", "conv2d", [("x", "dq"), ("weights", "dw")], {"padding": 1}, ["conv"])
+    model.op("q2", "quantize", [("x", "conv"), *of], {"dtype": "u8"}, ["y"])
+    model.output("y", "y")
+    plan = model.plan(profiles="measured")
+    text = str(plan)
+    assert text.count(" in 8 bits, ") == len(plan.faster_in_f32) <= 1
+    for node in plan.faster_in_f32:
+        assert node["name"] == "conv" and node["seconds"] > node["f32_seconds"] > 0
+    if "blocktensor:int8" in text:
+        assert "faster in f32" in text or "not compared with f32" in text
+    assert model.plan(layouts="blocked").faster_in_f32 == []
+
+
 def test_measured_layouts_are_the_default_and_keep_to_a_number_of_reorders():
     model = graph()
     plan = model.plan(sizes={"batch": 1})

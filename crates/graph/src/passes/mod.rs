@@ -3,6 +3,7 @@
 mod activations;
 mod concatenations;
 mod duplicates;
+mod in_f32;
 mod integers;
 mod joins;
 mod layers;
@@ -17,6 +18,7 @@ mod splits;
 mod strict;
 mod tables;
 
+pub(crate) use in_f32::Twins;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 

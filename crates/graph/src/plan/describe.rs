@@ -65,6 +65,9 @@ impl fmt::Display for Plan {
             write!(f, "{} round{s} otherwise than a direct convolution: ", counted(count, "step"))?;
             writeln!(f, "relative error at most {error:.0e}, for normally distributed data")?;
         }
+        if let Some(compared) = self.measurements.as_ref().and_then(|m| m.compared_with_f32.as_ref()) {
+            write!(f, "{compared}")?;
+        }
         let in_kernels = self.reorders.iter().filter(|r| r.in_kernel).count();
         let bytes: usize = self.reorders.iter().map(|r| r.bytes).sum();
         writeln!(f, "reorders: {} ({} inside kernels), {bytes} bytes", self.reorders.len(), in_kernels)?;

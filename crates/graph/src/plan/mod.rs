@@ -26,7 +26,7 @@ mod steps;
 mod unwritten;
 
 pub use errors::{AsWritten, ConstantError, Errors, OutputError, StepError};
-pub use measured::{CandidateMeasurement, Measurements, NodeMeasurement};
+pub use measured::{CandidateMeasurement, ComparedWithF32, FasterInF32, Measurements, NodeMeasurement};
 pub use options::{PlanOptions, Profiles};
 pub use precision::Precision;
 pub use steps::{StepInfo, StepKind, StepTensor};
@@ -336,6 +336,13 @@ impl Plan {
     /// How the layouts were chosen, if they were measured.
     pub fn measurements(&self) -> Option<&Measurements> {
         self.measurements.as_ref()
+    }
+
+    /// The nodes that compute with integers of 8 bits and would take clearly less time in f32, in order: leave these out when
+    /// quantising. Empty unless layouts were measured; [`Measurements::compared_with_f32`] says what is not known.
+    pub fn faster_in_f32(&self) -> &[FasterInF32] {
+        let compared = self.measurements.as_ref().and_then(|m| m.compared_with_f32.as_ref());
+        compared.map_or(&[], |compared| &compared.faster)
     }
 
     /// The type in which its nodes compute: [`Precision::Bf16`] if one of them does.

@@ -2,9 +2,9 @@
 //!
 //! Candidates and whole plans share that time. Some runs are made in any case: each candidate runs once while its kernels are made,
 //! and once more unless it is hopeless; short ones run until they are sure, and each plan runs twice. Where these take longer, so does
-//! planning.
+//! planning. What is left is for operators that no plan runs ([`twins`](super::twins)): these wait for the next planning if there is no time.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Runs of the network, and **seconds** beside them.
 const WHOLE: (f64, f64) = (30.0, 1.0);
@@ -20,6 +20,15 @@ const DISTURBED: f64 = 4.5;
 pub(super) enum Part {
     Candidates,
     Plans,
+    /// What the plan does not need.
+    Twins,
+}
+
+impl Part {
+    /// Whether what there is no time for is not measured at all.
+    pub(super) fn may_be_left(self) -> bool {
+        matches!(self, Part::Twins)
+    }
 }
 
 /// When a planning began.
@@ -34,9 +43,22 @@ impl Budget {
         Budget { start: Instant::now() }
     }
 
+    /// One that is over, of runs that take no time.
+    #[cfg(test)]
+    pub(super) fn over() -> Budget {
+        Budget { start: Instant::now().checked_sub(Duration::from_secs(10)).unwrap() }
+    }
+
     /// Whether the time for this part is over. `run` is what a run of the network takes as far as that is known, in **seconds**.
     pub(super) fn is_spent(&self, part: Part, run: f64, disturbed: bool) -> bool {
         self.start.elapsed().as_secs_f64() > until(part, run, disturbed)
+    }
+
+    /// When half of what is left of this part is over.
+    pub(super) fn half(&self, part: Part, run: f64) -> Instant {
+        let now = self.start.elapsed();
+        let left = (until(part, run, false) - now.as_secs_f64()).max(0.0);
+        self.start + now + Duration::from_secs_f64(left / 2.0)
     }
 }
 
@@ -46,7 +68,7 @@ fn until(part: Part, run: f64, disturbed: bool) -> f64 {
     let whole = if disturbed { whole.max(DISTURBED) } else { whole };
     match part {
         Part::Candidates => FOR_CANDIDATES * whole,
-        Part::Plans => whole,
+        Part::Plans | Part::Twins => whole,
     }
 }
 
@@ -60,6 +82,7 @@ mod tests {
         assert!(near(until(Part::Plans, 0.25, false), 8.5));
         assert!(near(until(Part::Candidates, 0.25, false), 5.1));
         assert!(near(until(Part::Plans, 0.0, false), 1.0));
+        assert!(near(until(Part::Twins, 0.25, false), 8.5));
         // Beside other work, small networks get more, and large ones do not.
         assert!(near(until(Part::Plans, 0.005, true), 4.5));
         assert!(near(until(Part::Candidates, 0.005, true), 2.7));

@@ -11,7 +11,7 @@ use blocktensor::dispatch::DispatchKey;
 use super::super::choice::Choice;
 use super::super::packed_weights::PackedWeights;
 use super::super::{join, run};
-use super::budget::Budget;
+use super::budget::{Budget, Part};
 use super::cache::Cache;
 use super::candidates::data;
 use super::choose::{Costs, Edge};
@@ -29,13 +29,15 @@ const LEAST_TIME: Duration = Duration::from_millis(400);
 
 /// How the cost of something is known.
 #[derive(Clone, Copy)]
-enum Place {
+pub(super) enum Place {
     /// It is a view, or a concatenation in place.
     Free,
     Task(usize),
     /// It was measured before.
     Known(Profile),
     Impossible,
+    /// Nothing is known: there was no time to pack its weights.
+    Late,
 }
 
 impl Place {
@@ -45,19 +47,39 @@ impl Place {
             Place::Free => Some(0.0),
             Place::Task(task) => tasks[*task],
             Place::Known(profile) => Some(profile.seconds),
-            Place::Impossible => None,
+            Place::Impossible | Place::Late => None,
+        }
+    }
+
+    /// What it takes; `None` if it cannot run, and for views.
+    pub(super) fn profile(&self, tasks: &[Task]) -> Option<Profile> {
+        match self {
+            Place::Task(task) => tasks[*task].profile(),
+            Place::Known(profile) => Some(*profile),
+            Place::Free | Place::Impossible | Place::Late => None,
+        }
+    }
+
+    /// Whether it was not measured for want of time.
+    pub(super) fn is_late(&self, tasks: &[Task]) -> bool {
+        match self {
+            Place::Task(task) => tasks[*task].is_late(),
+            place => matches!(place, Place::Late),
         }
     }
 }
 
 /// What is to be measured, and what is known.
-struct Measuring<'a> {
+pub(super) struct Measuring<'a> {
     network: &'a Network,
     weights: &'a PackedWeights,
     cache: &'a mut Cache,
     tasks: Vec<Task>,
     /// Candidates of other nodes may be the same.
     places: HashMap<String, Place>,
+    start: Instant,
+    /// When there is no time left to pack weights.
+    last: Option<Instant>,
 }
 
 /// Times all candidates and reorders. Candidates that cannot be packed or run cost what is impossible.
@@ -69,12 +91,8 @@ pub(super) fn measured(
     cache: &mut Cache,
     budget: &Budget,
 ) -> Result<(Costs, NodeProfiles)> {
-    let start = Instant::now();
-    let mut measuring = Measuring { network, weights, cache, tasks: Vec::new(), places: HashMap::new() };
-    let mut places: Vec<Vec<Place>> = Vec::new();
-    for (node, list) in candidates.iter().enumerate() {
-        places.push(list.iter().map(|choice| measuring.candidate(node, choice)).collect::<Result<_>>()?);
-    }
+    let mut measuring = Measuring::new(network, weights, cache, None);
+    let places = measuring.candidates(candidates)?;
     let mut pairs: HashMap<(TensorDesc, TensorDesc), Place> = HashMap::new();
     for pair in edges.iter().flat_map(Edge::pairs) {
         if let Entry::Vacant(entry) = pairs.entry(pair) {
@@ -82,8 +100,6 @@ pub(super) fn measured(
             entry.insert(place);
         }
     }
-    let Measuring { mut tasks, cache, .. } = measuring;
-    let usual = LEAST_TIME.max(start.elapsed());
     let run = |tasks: &[Option<f64>]| -> f64 {
         let least = |(list, places): (&Vec<Choice>, &Vec<Place>)| {
             let alone = list.iter().zip(places).filter(|(choice, _)| choice.group.is_none());
@@ -92,15 +108,8 @@ pub(super) fn measured(
         };
         candidates.iter().zip(&places).map(least).sum()
     };
-    profile::measure(&mut tasks, Limit { usual, budget: *budget, run: &run }, &weights.stop)?;
-    for task in tasks.iter().filter(|task| task.is_lasting()) {
-        task.key.iter().for_each(|key| cache.put(key.clone(), task.profile()));
-    }
-    let profile_of = |place: &Place| match place {
-        Place::Task(task) => tasks[*task].profile(),
-        Place::Known(profile) => Some(*profile),
-        Place::Free | Place::Impossible => None,
-    };
+    let tasks = measuring.measured(*budget, Part::Candidates, &run)?;
+    let profile_of = |place: &Place| place.profile(&tasks);
     let profiles: NodeProfiles = places.iter().map(|list| list.iter().map(profile_of).collect()).collect();
     let costs_of = |node: usize| {
         let (places, profiles) = (&places[node], &profiles[node]);
@@ -121,7 +130,40 @@ pub(super) fn measured(
     Ok((Costs { nodes, reorders, price_of_reorder: 0.0 }, profiles))
 }
 
-impl Measuring<'_> {
+impl<'a> Measuring<'a> {
+    /// Nothing yet. After `last` no more weights are packed.
+    pub(super) fn new(
+        network: &'a Network,
+        weights: &'a PackedWeights,
+        cache: &'a mut Cache,
+        last: Option<Instant>,
+    ) -> Measuring<'a> {
+        let (tasks, places, start) = (Vec::new(), HashMap::new(), Instant::now());
+        Measuring { network, weights, cache, tasks, places, start, last }
+    }
+
+    /// How the cost of each candidate is known.
+    pub(super) fn candidates(&mut self, candidates: &[Vec<Choice>]) -> Result<Vec<Vec<Place>>> {
+        let nodes = candidates.iter().enumerate();
+        nodes.map(|(node, list)| list.iter().map(|choice| self.candidate(node, choice)).collect()).collect()
+    }
+
+    /// Measures what is not known, and keeps it. `run` is what a run of the network takes, in **seconds**, by what each task takes.
+    pub(super) fn measured(
+        mut self,
+        budget: Budget,
+        part: Part,
+        run: &(dyn Fn(&[Option<f64>]) -> f64 + Sync),
+    ) -> Result<Vec<Task>> {
+        let usual = LEAST_TIME.max(self.start.elapsed());
+        let limit = Limit { usual, budget, part, run };
+        profile::measure(&mut self.tasks, limit, &self.weights.stop)?;
+        for task in self.tasks.iter().filter(|task| task.is_lasting()) {
+            task.key.iter().for_each(|key| self.cache.put(key.clone(), task.profile()));
+        }
+        Ok(self.tasks)
+    }
+
     /// What an earlier planning is sure of, if it can be.
     fn known(&mut self, key: &str, prior: &Prior) -> Option<Place> {
         match self.cache.get(key)? {
@@ -154,6 +196,9 @@ impl Measuring<'_> {
 
     /// A task for a candidate whose weights can be packed.
     fn packed(&mut self, node: usize, choice: &Choice, key: Option<&String>) -> Result<Option<Place>> {
+        if self.last.is_some_and(|last| Instant::now() > last) {
+            return Ok(Some(Place::Late));
+        }
         let packed = match self.weights.packed(self.network, node, choice) {
             Ok(packed) => packed,
             Err(Error::Stopped) => return Err(Error::Stopped),

@@ -2,8 +2,10 @@
 
 use std::fmt;
 
+use blocktensor::counted;
+
 use super::super::steps::title;
-use super::Measurements;
+use super::{ComparedWithF32, FasterInF32, Measurements};
 use crate::plan::Layouts;
 
 /// **Seconds** as microseconds.
@@ -17,6 +19,34 @@ impl Measurements {
     pub(in crate::plan) fn busy_note(&self) -> Option<&'static str> {
         let note = "measured on a busy machine: least times count, and the next planning measures again what is not sure";
         self.busy.then_some(note)
+    }
+}
+
+impl fmt::Display for ComparedWithF32 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ComparedWithF32 { faster, operators, unknown } = self;
+        if faster.is_empty() && unknown < operators {
+            writeln!(f, "faster in f32: none of the quantised nodes that were compared")?;
+        }
+        if !faster.is_empty() {
+            writeln!(f, "faster in f32:")?;
+        }
+        for FasterInF32 { name, seconds, f32_seconds } in faster {
+            writeln!(f, "  {name}: {} in 8 bits, {} in f32", micro(*seconds), micro(*f32_seconds))?;
+        }
+        if !faster.is_empty() {
+            let how = "`nodes_to_exclude` of ONNX Runtime's quantiser";
+            writeln!(
+                f,
+                "leave these nodes out when quantising ({how}); conversions beside them are not counted"
+            )?;
+        }
+        if *unknown > 0 {
+            let of = counted(*operators, "quantised operator");
+            let why = "there was no time left, or other work disturbed";
+            writeln!(f, "not compared with f32: {unknown} of {of} ({why}); the next planning goes on")?;
+        }
+        Ok(())
     }
 }
 

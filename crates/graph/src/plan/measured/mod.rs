@@ -17,6 +17,9 @@ mod profile;
 mod race;
 #[cfg(test)]
 pub(super) mod tests;
+mod twins;
+
+pub use twins::{ComparedWithF32, FasterInF32};
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -71,6 +74,9 @@ pub struct Measurements {
     /// Then the least times count. Times of earlier plannings are sure.
     #[serde(default)]
     pub busy: bool,
+    /// How the quantised operators compare with the same in f32, if there are any and times were measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compared_with_f32: Option<ComparedWithF32>,
     /// Why the file of earlier times was not used, or not written, with its path. A saved plan does not keep it.
     #[serde(skip)]
     pub cache_note: Option<String>,
@@ -85,8 +91,20 @@ impl Measurements {
         kept: Layouts,
     ) -> Measurements {
         let Solution { cost, lower_bound, proven, .. } = *solution;
-        let (busy, like, cache_note) = (false, None, None);
-        Measurements { nodes, cost, lower_bound, proven, plans, kept, estimated, like, busy, cache_note }
+        let (busy, like, compared_with_f32, cache_note) = (false, None, None, None);
+        Measurements {
+            nodes,
+            cost,
+            lower_bound,
+            proven,
+            plans,
+            kept,
+            estimated,
+            like,
+            busy,
+            compared_with_f32,
+            cache_note,
+        }
     }
 }
 
@@ -226,7 +244,7 @@ pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassRep
     };
     let busy = is_busy(&profiles, race.disturbed);
     let (kept, plan) = race.winner(plans);
-    let (times, cache_note) = (race.times().collect(), cache.save());
+    let times: Vec<(Layouts, f64)> = race.times().collect();
     let runs = match kept {
         Layouts::Measured => chosen,
         _ => {
@@ -234,9 +252,13 @@ pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassRep
             lists.map(|(list, choice)| candidates::position(network, list, choice)).collect()
         }
     };
+    let taken: Vec<Option<Profile>> = runs.iter().zip(&profiles).map(|(run, list)| list[(*run)?]).collect();
+    let run = times.iter().map(|(_, seconds)| *seconds).fold(f64::INFINITY, f64::min);
+    let compared_with_f32 = twins::compared(network, &taken, options, (&budget, run), &mut cache)?;
+    let cache_note = cache.save();
     let nodes = report(network, &candidates, &runs, &plan, &profiles);
-    let measurements =
-        Measurements { busy, cache_note, ..Measurements::of(nodes, &solution, estimated, times, kept) };
+    let of = Measurements::of(nodes, &solution, estimated, times, kept);
+    let measurements = Measurements { busy, compared_with_f32, cache_note, ..of };
     Ok(Plan { layouts: Layouts::Measured, measurements: Some(measurements), ..plan })
 }
 

@@ -116,7 +116,12 @@ impl Task {
 
     /// Whether the next planning will find the same.
     pub(super) fn is_lasting(&self) -> bool {
-        self.refused.as_ref().is_none_or(is_lasting)
+        !self.is_late() && self.refused.as_ref().is_none_or(is_lasting)
+    }
+
+    /// Whether it was not measured for want of time.
+    pub(super) fn is_late(&self) -> bool {
+        self.samples.is_empty() && self.refused.is_none()
     }
 
     /// What it took; `None` if it could not run.
@@ -169,6 +174,7 @@ pub(super) struct Limit<'a> {
     /// Where nothing disturbs. What is not sure yet may take all of the budget.
     pub(super) usual: Duration,
     pub(super) budget: Budget,
+    pub(super) part: Part,
     /// **Seconds** of a run of the network, by what each task took so far.
     pub(super) run: &'a (dyn Fn(&[Option<f64>]) -> f64 + Sync),
 }
@@ -181,10 +187,16 @@ pub(super) fn measure(tasks: &mut [Task], limit: Limit<'_>, stop: &Stop) -> Resu
 
 fn measure_by_turns(tasks: &mut [Task], limit: Limit<'_>, stop: &Stop) -> Result<()> {
     let mut tensors = Tensors::default();
+    let is_over = |run: f64, disturbed: bool| limit.budget.is_spent(limit.part, run, disturbed);
     // Kernels are made in the first run, which does not count.
     let load = Load::new();
+    let run_seconds = (limit.run)(&vec![None; tasks.len()]);
     for task in tasks.iter_mut() {
         stop.check()?;
+        if limit.part.may_be_left() && is_over(run_seconds, false) {
+            task.done = true;
+            continue;
+        }
         match load.sample(|| run(&task.work, &mut tensors, true)) {
             Ok(sample) => task.first = Some(sample),
             Err(error) => (task.refused, task.done) = (Some(error), true),
@@ -197,9 +209,13 @@ fn measure_by_turns(tasks: &mut [Task], limit: Limit<'_>, stop: &Stop) -> Result
         let seconds: Vec<Option<f64>> = tasks.iter().map(Task::seconds).collect();
         let (run_seconds, mut ran) = ((limit.run)(&seconds), 0);
         for task in tasks.iter_mut().filter(|t| !t.done) {
-            let long = task.is_long();
-            if let Some(profile) = task.profile() {
-                let spent = limit.budget.is_spent(Part::Candidates, run_seconds, profile.disturbed);
+            let (long, profile) = (task.is_long(), task.profile());
+            let spent = is_over(run_seconds, profile.is_some_and(|profile| profile.disturbed));
+            if limit.part.may_be_left() && spent {
+                task.done = true;
+                continue;
+            }
+            if let Some(profile) = profile {
                 let least_rounds = match long {
                     true if spent => 1,
                     true => LEAST_ROUNDS.0,
@@ -398,6 +414,22 @@ mod tests {
         assert_eq!(tells(&[(5e-5, 4e-5)]), [false, true]);
         assert_eq!(tells(&[(9e-3, 0.0)]), [true, true]);
         assert_eq!(tells(&[(1e-3, 0.0); 3]), [false, true]);
+    }
+
+    #[test]
+    fn without_time_a_twin_is_left_and_a_candidate_is_not() {
+        let desc = TensorDesc::strided(&[64], DType::F32, MemoryFormat::Contiguous).unwrap();
+        for part in [Part::Twins, Part::Candidates] {
+            let work = Work::Reorder(Box::new((desc.clone(), desc.clone())));
+            let mut tasks = [Task::new(0, None, work, prior())];
+            let (usual, budget) = (Duration::ZERO, Budget::over());
+            let limit = Limit { usual, budget, part, run: &|_| 0.0 };
+            measure(&mut tasks, limit, &Stop::default()).unwrap();
+            let is_left = part.may_be_left();
+            assert_eq!(tasks[0].profile().is_none(), is_left);
+            // What was left may run the next time.
+            assert_eq!((tasks[0].is_late(), tasks[0].is_lasting()), (is_left, !is_left));
+        }
     }
 
     #[test]

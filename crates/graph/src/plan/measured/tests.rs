@@ -467,6 +467,7 @@ fn the_text_compares_with_no_time_of_0() {
             estimated: true,
             like: None,
             busy: false,
+            compared_with_f32: None,
             cache_note: None,
         };
         measured.to_string().lines().nth(1).unwrap_or_default().to_string()
