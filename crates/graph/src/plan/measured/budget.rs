@@ -55,9 +55,9 @@ impl Budget {
     }
 
     /// When half of what is left of this part is over.
-    pub(super) fn half(&self, part: Part, run: f64) -> Instant {
+    pub(super) fn half(&self, part: Part, run: f64, disturbed: bool) -> Instant {
         let now = self.start.elapsed();
-        let left = (until(part, run, false) - now.as_secs_f64()).max(0.0);
+        let left = (until(part, run, disturbed) - now.as_secs_f64()).max(0.0);
         self.start + now + Duration::from_secs_f64(left / 2.0)
     }
 }

@@ -108,7 +108,7 @@ pub(super) fn measured(
         };
         candidates.iter().zip(&places).map(least).sum()
     };
-    let tasks = measuring.measured(*budget, Part::Candidates, &run)?;
+    let tasks = measuring.measured(*budget, (Part::Candidates, false), &run)?;
     let profile_of = |place: &Place| place.profile(&tasks);
     let profiles: NodeProfiles = places.iter().map(|list| list.iter().map(profile_of).collect()).collect();
     let costs_of = |node: usize| {
@@ -152,11 +152,11 @@ impl<'a> Measuring<'a> {
     pub(super) fn measured(
         mut self,
         budget: Budget,
-        part: Part,
+        (part, disturbed): (Part, bool),
         run: &(dyn Fn(&[Option<f64>]) -> f64 + Sync),
     ) -> Result<Vec<Task>> {
         let usual = LEAST_TIME.max(self.start.elapsed());
-        let limit = Limit { usual, budget, part, run };
+        let limit = Limit { usual, budget, part, disturbed, run };
         profile::measure(&mut self.tasks, limit, &self.weights.stop)?;
         for task in self.tasks.iter().filter(|task| task.is_lasting()) {
             task.key.iter().for_each(|key| self.cache.put(key.clone(), task.profile()));

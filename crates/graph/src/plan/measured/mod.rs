@@ -254,7 +254,8 @@ pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassRep
     };
     let taken: Vec<Option<Profile>> = runs.iter().zip(&profiles).map(|(run, list)| list[(*run)?]).collect();
     let run = times.iter().map(|(_, seconds)| *seconds).fold(f64::INFINITY, f64::min);
-    let compared_with_f32 = twins::compared(network, &taken, options, (&budget, run), &mut cache)?;
+    let time = twins::Time { budget: &budget, run, disturbed: busy };
+    let compared_with_f32 = twins::compared(network, &taken, options, time, &mut cache)?;
     let cache_note = cache.save();
     let nodes = report(network, &candidates, &runs, &plan, &profiles);
     let of = Measurements::of(nodes, &solution, estimated, times, kept);

@@ -175,6 +175,8 @@ pub(super) struct Limit<'a> {
     pub(super) usual: Duration,
     pub(super) budget: Budget,
     pub(super) part: Part,
+    /// Whether other work disturbs the planning, as far as that is known before.
+    pub(super) disturbed: bool,
     /// **Seconds** of a run of the network, by what each task took so far.
     pub(super) run: &'a (dyn Fn(&[Option<f64>]) -> f64 + Sync),
 }
@@ -187,7 +189,8 @@ pub(super) fn measure(tasks: &mut [Task], limit: Limit<'_>, stop: &Stop) -> Resu
 
 fn measure_by_turns(tasks: &mut [Task], limit: Limit<'_>, stop: &Stop) -> Result<()> {
     let mut tensors = Tensors::default();
-    let is_over = |run: f64, disturbed: bool| limit.budget.is_spent(limit.part, run, disturbed);
+    let is_over =
+        |run: f64, disturbed: bool| limit.budget.is_spent(limit.part, run, limit.disturbed || disturbed);
     // Kernels are made in the first run, which does not count.
     let load = Load::new();
     let run_seconds = (limit.run)(&vec![None; tasks.len()]);
@@ -423,7 +426,7 @@ mod tests {
             let work = Work::Reorder(Box::new((desc.clone(), desc.clone())));
             let mut tasks = [Task::new(0, None, work, prior())];
             let (usual, budget) = (Duration::ZERO, Budget::over());
-            let limit = Limit { usual, budget, part, run: &|_| 0.0 };
+            let limit = Limit { usual, budget, part, disturbed: true, run: &|_| 0.0 };
             measure(&mut tasks, limit, &Stop::default()).unwrap();
             let is_left = part.may_be_left();
             assert_eq!(tasks[0].profile().is_none(), is_left);

@@ -86,20 +86,29 @@ impl ComparedWithF32 {
     }
 }
 
-/// Compares the quantised nodes of a network with f32, if it has any. `quantised` has what each node takes in the plan, `run` what a
-/// run takes, in **seconds**.
+/// The time that a planning has.
+#[derive(Clone, Copy)]
+pub(super) struct Time<'a> {
+    pub(super) budget: &'a Budget,
+    /// What a run of the plan takes, in **seconds**.
+    pub(super) run: f64,
+    /// Whether other work disturbed it so far.
+    pub(super) disturbed: bool,
+}
+
+/// Compares the quantised nodes of a network with f32, if it has any. `quantised` has what each node takes in the plan.
 pub(super) fn compared(
     network: &Network,
     quantised: &[Option<Profile>],
     options: &PlanOptions,
-    (budget, run): (&Budget, f64),
+    time: Time<'_>,
     cache: &mut Cache,
 ) -> Result<Option<ComparedWithF32>> {
     let twins = Twins::of(network);
     if twins.of.is_empty() {
         return Ok(None);
     }
-    let known = match known(&twins, options, (budget, run), cache) {
+    let known = match known(&twins, options, time, cache) {
         Ok(known) => known,
         Err(Error::Stopped) => return Err(Error::Stopped),
         // The plan is there without it, and memory may be short.
@@ -109,20 +118,16 @@ pub(super) fn compared(
 }
 
 /// Measures the twins of which nothing is known.
-fn known(
-    twins: &Twins,
-    options: &PlanOptions,
-    (budget, run): (&Budget, f64),
-    cache: &mut Cache,
-) -> Result<Vec<Known>> {
+fn known(twins: &Twins, options: &PlanOptions, time: Time<'_>, cache: &mut Cache) -> Result<Vec<Known>> {
     let (network, nodes) = &twins.network()?;
+    let Time { budget, run, disturbed } = time;
     let weights = PackedWeights::new(&options.stop);
     let candidates = candidates::candidates(network, &targets(), options.limits, &options.stop)?;
     // Else the weights of all would be packed, and none of them measured.
-    let last = budget.half(Part::Twins, run);
+    let last = budget.half(Part::Twins, run, disturbed);
     let mut measuring = Measuring::new(network, &weights, cache, Some(last));
     let places = measuring.candidates(&candidates)?;
-    let tasks = measuring.measured(*budget, Part::Twins, &|_| run)?;
+    let tasks = measuring.measured(*budget, (Part::Twins, disturbed), &|_| run)?;
     let each = |list: &Vec<_>| list.iter().map(|place: &super::costs::Place| place.profile(&tasks)).collect();
     let mut profiles: NodeProfiles = places.iter().map(each).collect();
     let seconds = |list: &Vec<Option<Profile>>| {
@@ -329,7 +334,8 @@ mod tests {
         let profiles = Profiles::KeptIn(folder.path().into());
         let options = PlanOptions::default().profiles(profiles.clone());
         let mut cache = Cache::of(&profiles);
-        let known = known(&twins, &options, (&Budget::over(), 1e-9), &mut cache).unwrap();
+        let time = Time { budget: &Budget::over(), run: 1e-9, disturbed: true };
+        let known = known(&twins, &options, time, &mut cache).unwrap();
         assert!(known.len() == twins.len() && known.iter().all(|k| k.profile.is_none() && !k.is_complete));
         assert_eq!(cache.save(), None);
         let file = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
