@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Times of each convolution of a network, forward and backward: ours beside oneDNN's primitives as PyTorch calls them.
+"""Times of each convolution and linear layer of a network, forward and backward: ours beside what PyTorch calls, oneDNN's primitives and MKL.
 
     python scripts/gradient_peers.py --net resnet50 --batch 16
 
-Ours in blocked layout and in NHWC, PyTorch's in channels_last, where it hands oneDNN the tensors as they are. Each contender is a
+Ours in blocked layout and in NHWC, PyTorch's in channels_last, where it hands oneDNN the tensors as they are. Linear layers have no layout. Each contender is a
 process by itself, and they take turns; a time is the least of all rounds, in ms, and a row stands for all layers of its shape. It needs
 torch and torchvision.
 """
@@ -21,7 +21,7 @@ PASSES = ["forward", "by x", "by weights"]
 
 
 def layers(net: str, batch: int) -> Counter:
-    """The convolutions: x, weights, stride, padding, groups; and how many there are of each."""
+    """The layers: x, weights, and of convolutions stride, padding, groups; and how many there are of each."""
     import torch
     import torchvision
 
@@ -29,12 +29,13 @@ def layers(net: str, batch: int) -> Counter:
 
     def note(module, inputs, _):
         dims = [batch, *inputs[0].shape[1:]]
-        sizes = (module.stride[0], module.padding[0], module.groups)
+        is_conv = isinstance(module, torch.nn.Conv2d)
+        sizes = (module.stride[0], module.padding[0], module.groups) if is_conv else (1, 0, 1)
         found[(tuple(dims), tuple(module.weight.shape), *sizes)] += 1
 
     model = getattr(torchvision.models, net)()
     for module in model.modules():
-        if isinstance(module, torch.nn.Conv2d):
+        if isinstance(module, (torch.nn.Conv2d, torch.nn.Linear)):
             module.register_forward_hook(note)
     with torch.no_grad():
         model.eval()(torch.zeros(1, 3, 224, 224))
@@ -57,6 +58,12 @@ def of_torch(layer, seconds: float, threads: int) -> list[float]:
 
     torch.set_num_threads(threads)
     x, w, stride, padding, groups = layer
+    if len(w) == 2:
+        x, w = torch.randn(x), torch.randn(w)
+        dy = torch.randn(x.shape[0], w.shape[0])
+        calls = (lambda: torch.nn.functional.linear(x, w), lambda: dy @ w, lambda: dy.t() @ x)
+        with torch.no_grad():
+            return [least(call, seconds) for call in calls]
     last = torch.channels_last
     x = torch.randn(x).contiguous(memory_format=last)
     w = torch.randn(w).contiguous(memory_format=last)
@@ -82,19 +89,22 @@ def of_ours(layer, kind: str, seconds: float, threads: int) -> list[float]:
     x, w, stride, padding, groups = layer
     rng = np.random.default_rng(1)
     x, w = (bt.from_dlpack(rng.standard_normal(dims).astype(np.float32)) for dims in (x, w))
-    if kind == "nhwc":
+    op, more = "conv2d", {"stride": stride, "padding": padding, "groups": groups, "threads": threads}
+    if len(w.shape) == 2:
+        op, more = "linear", {"threads": threads}
+    elif kind == "nhwc":
         x, w = x.contiguous("channels_last"), w.contiguous("channels_last")
     elif groups == 1:
         x, w = x.to_blocked(), w.to_blocked("OIhw16i16o")
     else:
         x, w = x.to_blocked(), w.reshape([groups, w.shape[0] // groups, *w.shape[1:]]).to_blocked("Goihw16g")
-    more = {"stride": stride, "padding": padding, "groups": groups, "threads": threads}
-    y = bt.ops.conv2d(x, w, **more)
+    run = getattr(bt.ops, op)
+    y = run(x, w, **more)
     rest = {**more, "results": y, "diff_dst": y}
     return [
-        least(lambda: bt.ops.conv2d(x, w, **more), seconds),
-        least(lambda: bt.grad.backward("conv2d", x, w, wanted=["x"], **rest), seconds),
-        least(lambda: bt.grad.backward("conv2d", x, w, wanted=["weights"], **rest), seconds),
+        least(lambda: run(x, w, **more), seconds),
+        least(lambda: bt.grad.backward(op, x, w, wanted=["x"], **rest), seconds),
+        least(lambda: bt.grad.backward(op, x, w, wanted=["weights"], **rest), seconds),
     ]
 
 
@@ -133,7 +143,7 @@ def main() -> None:
             sums[label] = [a + count * b for a, b in zip(sums[label], rows[label][i])]
         cells = [", ".join(f"{t:.2f}" for t in rows[label][i]) for label in CONTENDERS]
         cells.append(", ".join(f"{a / b:.2f}" for a, b in zip(rows["blocked"][i], rows["torch"][i])))
-        shape = f"{'x'.join(map(str, w))}, {x[2]}, {stride}"
+        shape = f"{'x'.join(map(str, w))}, {x[2]}, {stride}" if len(w) == 4 else f"{'x'.join(map(str, w))}, linear"
         print(f"| {shape}{' depthwise' if groups > 1 else ''} | {count} | {' | '.join(cells)} |")
     cells = [", ".join(f"{t:.0f}" for t in sums[label]) for label in CONTENDERS]
     cells.append(", ".join(f"{a / b:.2f}" for a, b in zip(sums["blocked"], sums["torch"])))

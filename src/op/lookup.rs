@@ -235,6 +235,10 @@ fn wrong_dtype(
         Some(_) if rounds && dtypes.iter().any(|d| d.byte_range().is_some()) => {
             "make integers of it with `quantize`".into()
         }
+        // Half of the integers of the one are none of the other.
+        Some(to) if t.dtype().byte_range().is_some() && to.byte_range().is_some() => {
+            format!("make integers of {to} of it with `requantize`: a conversion would wrap around").into()
+        }
         Some(to) => convert(*to),
     };
     let what = match propagation {

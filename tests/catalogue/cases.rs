@@ -378,7 +378,13 @@ fn cases_of_integer_convolutions() -> Vec<Case> {
     vec![
         Case(11, "conv2d", of(&[x(DType::S32)]), 4, &["s32"]),
         Case(12, "conv2d", of(&[weights(DType::F32)]), 5, &["`weights`", "takes s8 beside `x` of u8"]),
-        Case(11, "conv2d", of(&[weights(DType::U8)]), 4, &["`weights`", "takes s8"]),
+        Case(
+            11,
+            "conv2d",
+            of(&[weights(DType::U8)]),
+            4,
+            &["`weights`", "takes s8", "of s8 of it with `requantize`"],
+        ),
         Case(12, "conv2d", of(&[x(DType::F32)]), 5, &["`weights`", "takes f32 beside `x` of f32"]),
         Case(0, "conv2d", of(&[("x_zero_point", 300.into())]), 8, &["`x_zero_point`", "300"]),
         Case(

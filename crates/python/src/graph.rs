@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use blocktensor::{DType, MemoryFormat, Tensor, dispatch, memory};
+use blocktensor::{DType, Element, MemoryFormat, StridedTensor, Tensor, dispatch, memory};
 use blocktensor_cli::Progress;
 use blocktensor_graph::{
     Constant, Dim, ElementType, Graph, Integer, Layouts, Outcome as NodeOutcome, Plan, PlanOptions,
@@ -130,6 +130,11 @@ impl PyModel {
     }
 }
 
+fn integers<E: Element + Into<i64>>(op: &'static str, of: Integer, t: &StridedTensor) -> Outcome<Constant> {
+    let values = memory::try_collect(op, t.to_vec::<E>()?.into_iter().map(Into::into))?;
+    Ok(Constant::Int { of, dims: t.dims().to_vec(), values })
+}
+
 #[pymethods]
 impl PyModel {
     /// A model without nodes.
@@ -148,7 +153,7 @@ impl PyModel {
         })
     }
 
-    /// Adds a constant: an f32 tensor, or integers as s32.
+    /// Adds a constant: integers of u8, s8 or s32, or an f32 tensor, which all others become.
     fn constant(&self, py: Python<'_>, name: Name, tensor: &Bound<'_, PyAny>) -> PyResult<()> {
         let op = "constant";
         held(py, op, || {
@@ -168,11 +173,9 @@ impl PyModel {
                 }
             };
             let constant = match t.dtype() {
-                DType::S32 => Constant::Int {
-                    of: Integer::I32,
-                    dims: t.dims().to_vec(),
-                    values: memory::try_collect(op, t.to_vec::<i32>()?.into_iter().map(i64::from))?,
-                },
+                DType::S32 => integers::<i32>(op, Integer::I32, &t)?,
+                DType::S8 => integers::<i8>(op, Integer::I8, &t)?,
+                DType::U8 => integers::<u8>(op, Integer::U8, &t)?,
                 // A copy: an array may change later, and plans compute with constants as they are.
                 DType::F32 => Constant::F32(t.copy(MemoryFormat::Preserve)?),
                 _ => Constant::F32(t.to_dtype(DType::F32)?),

@@ -337,8 +337,8 @@ def test_a_registered_key_has_its_own_gradients(functions):
     assert calls == [(1, 1, [True])] * 2
     # A value that is used twice has the sum of its gradients.
     key = "py_without_add"
-    multiply = {"mul": lambda a, b: bt.wrap(key, array(a) * array(b), a.shape)}
-    put = lambda a: bt.wrap(key, a, a.shape)  # noqa: E731
+    put = lambda a: bt.wrap(key, Block(a), a.shape)  # noqa: E731
+    multiply = {"mul": lambda a, b: put(array(a) * array(b))}
     of_mul = lambda a, b, results, diff_dst, wanted: [put(array(diff_dst[0]) * array(b)), put(array(diff_dst[0]) * array(a))]  # noqa: E731
     bt.register_backend(key, lambda x: put(x.numpy()), lambda t: bt.from_dlpack(array(t)), multiply, gradients={"mul": of_mul})
     with bt.grad.record() as tape:

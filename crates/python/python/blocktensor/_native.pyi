@@ -277,7 +277,9 @@ class Model:
 
     def __init__(self) -> None: ...
     def input(self, name: str, shape: Sequence[int | str]) -> None: ...
-    def constant(self, name: str, tensor: TensorLike) -> None: ...
+    def constant(self, name: str, tensor: TensorLike) -> None:
+        """Adds a constant: integers of u8, s8 or s32, or an f32 tensor, which all others become."""
+
     def op(
         self,
         node: str,

@@ -6,7 +6,7 @@ own calls arrive one by one.
 
 import functools
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import CellType, FunctionType, MethodDescriptorType
 from typing import Any, NoReturn
 
@@ -280,7 +280,7 @@ def _never(*_: Any) -> bool:
 
 
 @functools.cache
-def _body(function: FunctionType) -> FunctionType:
+def _body(function: FunctionType) -> Callable[..., Any]:
     """PyTorch's own code of a function, without the check that sent the call here. What it dispatches to is treated alike."""
     if function is torch.functional.norm:
         return norm
