@@ -35,7 +35,7 @@ use super::{Layouts, Plan, PlanOptions, Profiles, Reorder};
 use crate::error::Result;
 use crate::minimise::{IMPOSSIBLE, Solution};
 use crate::network::Network;
-use crate::passes::PassReport;
+use crate::passes::{PassReport, Twins};
 use budget::Budget;
 use cache::Cache;
 use candidates::data;
@@ -157,7 +157,8 @@ const TIMED: [Layouts; 3] = [Layouts::Measured, Layouts::Nhwc, Layouts::Blocked]
 /// Plans the network with measured layouts.
 pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassReport>) -> Result<Plan> {
     let PlanOptions { profiles, limits, stop, like, .. } = options;
-    let (weights, budget) = (PackedWeights::new(stop), Budget::new());
+    let (weights, twins) = (PackedWeights::new(stop), Twins::of(network));
+    let budget = Budget::new(!twins.of.is_empty());
     let mut candidates = candidates::candidates(network, &targets(), *limits, stop)?;
     let mut whose = None;
     if let Some(pattern) = like {
@@ -255,7 +256,7 @@ pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassRep
     let taken: Vec<Option<Profile>> = runs.iter().zip(&profiles).map(|(run, list)| list[(*run)?]).collect();
     let run = times.iter().map(|(_, seconds)| *seconds).fold(f64::INFINITY, f64::min);
     let time = twins::Time { budget: &budget, run, disturbed: busy };
-    let compared_with_f32 = twins::compared(network, &taken, options, time, &mut cache)?;
+    let compared_with_f32 = twins::compared(network, &twins, &taken, options, time, &mut cache)?;
     let cache_note = cache.save();
     let nodes = report(network, &candidates, &runs, &plan, &profiles);
     let of = Measurements::of(nodes, &solution, estimated, times, kept);

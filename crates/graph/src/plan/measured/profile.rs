@@ -264,8 +264,11 @@ impl Tensors {
                 let full = half.to_dtype(desc.dtype())?;
                 reordered(&full, desc)?
             }
-            // Indices: the first element is always there.
-            dtype => StridedTensor::zeros(desc.dims(), dtype, MemoryFormat::Contiguous)?.into(),
+            // Of indices the first element is always there.
+            dtype => {
+                let zeros = StridedTensor::zeros(desc.dims(), dtype, MemoryFormat::Contiguous)?;
+                reordered(&zeros, desc)?
+            }
         };
         self.sources.insert(desc.clone(), tensor.clone());
         Ok(tensor)
@@ -378,6 +381,23 @@ mod tests {
     fn prior() -> Prior {
         let nothing = TensorDesc::strided(&[0], DType::F32, MemoryFormat::Contiguous).unwrap();
         Prior::of_reorder(&(nothing.clone(), nothing))
+    }
+
+    /// Integers of 8 bits were row-major whatever was asked for, so that no packed convolution of them could be measured.
+    #[test]
+    fn what_is_read_and_written_is_as_the_descriptor_says() {
+        let (mut tensors, dims) = (Tensors::default(), [1, 20, 3, 2]);
+        for dtype in [DType::F32, DType::BF16, DType::U8, DType::S8, DType::S32] {
+            for desc in [
+                TensorDesc::strided(&dims, dtype, MemoryFormat::Contiguous),
+                TensorDesc::strided(&dims, dtype, MemoryFormat::ChannelsLast),
+                TensorDesc::blocked(&dims, dtype, &"nChw16c".parse().unwrap()),
+            ] {
+                let desc = desc.unwrap();
+                assert_eq!(TensorDesc::of(tensors.source(&desc).unwrap().tensor_ref()), desc);
+                assert_eq!(TensorDesc::of(tensors.place(&desc).unwrap().tensor_ref()), desc);
+            }
+        }
     }
 
     #[test]

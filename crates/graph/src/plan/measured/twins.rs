@@ -99,22 +99,22 @@ pub(super) struct Time<'a> {
 /// Compares the quantised nodes of a network with f32, if it has any. `quantised` has what each node takes in the plan.
 pub(super) fn compared(
     network: &Network,
+    twins: &Twins,
     quantised: &[Option<Profile>],
     options: &PlanOptions,
     time: Time<'_>,
     cache: &mut Cache,
 ) -> Result<Option<ComparedWithF32>> {
-    let twins = Twins::of(network);
     if twins.of.is_empty() {
         return Ok(None);
     }
-    let known = match known(&twins, options, time, cache) {
+    let known = match known(twins, options, time, cache) {
         Ok(known) => known,
         Err(Error::Stopped) => return Err(Error::Stopped),
         // The plan is there without it, and memory may be short.
         Err(_) => vec![Known::default(); twins.len()],
     };
-    Ok(Some(ComparedWithF32::of(network, &twins, &known, quantised)))
+    Ok(Some(ComparedWithF32::of(network, twins, &known, quantised)))
 }
 
 /// Measures the twins of which nothing is known.
