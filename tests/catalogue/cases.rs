@@ -408,7 +408,13 @@ fn cases_of_integer_convolutions() -> Vec<Case> {
             8,
             &["`weights`", "sums of 32 bits", "split the input channels"],
         ),
-        Case(0, "conv2d", conv(&[quantized.clone()]), 8, &["`post_ops`", "only a convolution of u8 or s8"]),
+        Case(
+            0,
+            "conv2d",
+            conv(std::slice::from_ref(&quantized)),
+            8,
+            &["`post_ops`", "only a convolution of u8 or s8"],
+        ),
         Case(
             0,
             "conv2d",

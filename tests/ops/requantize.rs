@@ -58,7 +58,7 @@ fn exact(x: i32, (scale, zero): (f32, i32), (dst_scale, dst_zero): (f32, i32), d
     let ((s, s_exponent), (t, t_exponent)) = (parts(scale), parts(dst_scale));
     let up = s_exponent - t_exponent;
     assert!((-60..40).contains(&up), "{scale:?} {dst_scale:?}");
-    let above = (i128::from(x) - i128::from(zero)) * s << up.max(0);
+    let above = ((i128::from(x) - i128::from(zero)) * s) << up.max(0);
     let below = t << (-up).max(0);
     let (whole, rest) = (above.div_euclid(below), above.rem_euclid(below));
     let is_up = match (2 * rest).cmp(&below) {
