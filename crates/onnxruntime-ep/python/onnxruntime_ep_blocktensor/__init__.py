@@ -51,13 +51,13 @@ def session(model: str | os.PathLike[str] | bytes, session_options: Any = None, 
         if given.get("partial", "0") == "0":
             session_options.intra_op_num_threads = 1
             session_options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+    session_options.add_provider_for_devices(_devices(ort), given)
     try:
-        session_options.add_provider_for_devices(_devices(ort), given)
-    except RuntimeError as e:
-        if "has already been registered" not in str(e):
+        return ort.InferenceSession(model if isinstance(model, bytes) else os.fspath(model), session_options)
+    except Exception as e:
+        if f"{_NAME} has already been registered" not in str(e):
             raise
         raise ValueError("`session_options` have this provider from an earlier session; pass new ones for each session") from e
-    return ort.InferenceSession(model if isinstance(model, bytes) else os.fspath(model), session_options)
 
 
 def _text(value: object) -> str:
