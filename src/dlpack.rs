@@ -4,6 +4,8 @@
 //! and the older one without version and flags. The receiver of a structure calls its deleter once. This crate calls it when
 //! the last tensor that uses the memory is dropped, or at once if it refuses the tensor.
 
+mod structures;
+
 use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -15,99 +17,17 @@ use crate::layout::blocked::Layout;
 use crate::layout::dims::MAX_RANK;
 use crate::tensor::any::TensorRef;
 use crate::tensor::blocked::BlockedTensor;
-use crate::tensor::foreign::{Foreign, ForeignInput};
+use crate::tensor::foreign::Foreign;
+pub use crate::tensor::foreign::Unaligned;
 use crate::tensor::integers::Width;
 use crate::tensor::quantization::refuse;
 use crate::tensor::strided::StridedTensor;
+pub use structures::*;
 
-/// The version that is exported; every 1.x is imported.
-pub const VERSION: DLPackVersion = DLPackVersion { major: 1, minor: 1 };
-/// Set in `flags` if the receiver must not write (`DLPACK_FLAG_BITMASK_READ_ONLY`).
-pub const READ_ONLY: u64 = 1;
 /// Why a quantised tensor is not exported.
 const NO_SCALES: &str = "DLPack has no scales and zero points";
 /// `kDLCPU`.
 const CPU: i32 = 1;
-
-/// `DLPackVersion`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DLPackVersion {
-    /// A different major version means a different ABI.
-    pub major: u32,
-    /// A higher minor version only adds to the structures.
-    pub minor: u32,
-}
-
-/// `DLDevice`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DLDevice {
-    /// 1 is the CPU.
-    pub device_type: i32,
-    /// The index among devices of this type.
-    pub device_id: i32,
-}
-
-/// `DLDataType`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DLDataType {
-    /// 0 signed integer, 1 unsigned, 2 float, 4 bfloat.
-    pub code: u8,
-    /// Bits of an element.
-    pub bits: u8,
-    /// 1, unless elements are vectors.
-    pub lanes: u16,
-}
-
-/// `DLTensor`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct DLTensor {
-    /// Start of the memory.
-    pub data: *mut c_void,
-    /// The device that holds it.
-    pub device: DLDevice,
-    /// Number of dimensions.
-    pub ndim: i32,
-    /// Type of the elements.
-    pub dtype: DLDataType,
-    /// `ndim` sizes.
-    pub shape: *mut i64,
-    /// `ndim` strides in elements; null means row-major.
-    pub strides: *mut i64,
-    /// **Bytes** from `data` to the first element.
-    pub byte_offset: u64,
-}
-
-/// `DLManagedTensor`: the structure used before version 1.
-#[repr(C)]
-#[derive(Debug)]
-pub struct DLManagedTensor {
-    /// The tensor.
-    pub dl_tensor: DLTensor,
-    /// For the owner's use.
-    pub manager_ctx: *mut c_void,
-    /// Frees the tensor; null if there is nothing to free.
-    pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensor)>,
-}
-
-/// `DLManagedTensorVersioned`.
-#[repr(C)]
-#[derive(Debug)]
-pub struct DLManagedTensorVersioned {
-    /// Determines the meaning of the remaining fields, except the next two.
-    pub version: DLPackVersion,
-    /// For the owner's use.
-    pub manager_ctx: *mut c_void,
-    /// Frees the tensor; null if there is nothing to free.
-    pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensorVersioned)>,
-    /// [`READ_ONLY`], and other flags that this crate ignores.
-    pub flags: u64,
-    /// The tensor.
-    pub dl_tensor: DLTensor,
-}
 
 /// What becomes of a DLPack tensor of a type that no dtype is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,15 +38,6 @@ pub enum OtherTypes {
     IntegersAsS32,
     /// Booleans become u8, without a copy.
     BooleansAsU8,
-}
-
-/// What becomes of elements that do not begin at multiples of their size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unaligned {
-    /// They are an error.
-    Refused,
-    /// Row-major ones are copied, for the run that is named: as by [`ForeignInput`].
-    CopiedFor(&'static str),
 }
 
 /// One of the two structures.
@@ -453,12 +364,7 @@ unsafe fn import<M: Managed>(
     let data = if t.data.is_null() { t.data.cast() } else { t.data.cast::<u8>().wrapping_add(skip) };
     let memory = Foreign { data, dtype, dims: &dims, strides: strides.as_deref(), writable };
     // SAFETY: the caller's promise; `skip` bytes of the same object precede `data`.
-    let t = unsafe {
-        match unaligned {
-            Unaligned::Refused => StridedTensor::wrap(op, memory, skip, owner)?,
-            Unaligned::CopiedFor(run) => ForeignInput::wrap(op, memory, skip, owner)?.tensor(run)?,
-        }
-    };
+    let t = unsafe { unaligned.wrap(op, memory, skip, owner) }?;
     match parts {
         Some((width, _)) => width.narrowed(op, &t),
         None => Ok(t),

@@ -41,7 +41,7 @@ pub(crate) enum Object {
 }
 
 impl Object {
-    fn kind(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> &'static str {
         match self {
             Object::Tensor(_) => "a tensor",
             Object::Input(_) => "memory for inputs of runs",

@@ -285,8 +285,8 @@ pub unsafe extern "C" fn bt_plan_run(
 
 /// As `bt_plan_run`, into the strided row-major tensors `outputs`, one for each output of the plan in its order, of its sizes and dtype.
 /// They may be memory of the caller's (`bt_tensor_wrap`), which kernels write into. No other tensor may have that memory: inputs and
-/// other outputs that do are `BT_ALIASING`. Inputs at any address are memory of `bt_input_wrap`. All is checked before anything runs; where a step fails, their elements are those of before
-/// or of results.
+/// other outputs that do are `BT_ALIASING`. Inputs at any address are memory of `bt_input_wrap`. All is checked before anything runs; where
+/// a step fails, their elements are those of before or of results.
 ///
 /// # Safety
 /// `inputs` holds `input_count` handles, `outputs` holds `output_count` handles.

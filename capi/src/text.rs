@@ -26,7 +26,7 @@ pub unsafe extern "C" fn bt_describe(
         let said = match &*object(op, "handle", handle)? {
             Object::Text(t) => t.clone(),
             Object::Tensor(t) => t.tensor_ref().describe(),
-            Object::Input(_) => "memory for inputs of runs".to_string(),
+            input @ Object::Input(_) => input.kind().to_string(),
             Object::Description(desc) => desc.to_string(),
             Object::Packed(packed) => format!("{packed:?}"),
             Object::Operator(bound) => bound.to_string(),

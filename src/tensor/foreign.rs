@@ -217,6 +217,53 @@ impl ForeignInput {
     }
 }
 
+/// What becomes of elements that do not begin at multiples of their size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unaligned {
+    /// They are an error.
+    Refused,
+    /// Row-major ones are copied, for the run that is named: as by [`ForeignInput`].
+    CopiedFor(&'static str),
+}
+
+impl Unaligned {
+    /// Another library's memory as a tensor. `owner` is dropped with the last tensor that uses it.
+    ///
+    /// # Errors
+    /// As [`StridedTensor::from_foreign`] and [`ForeignInput::tensor`].
+    ///
+    /// # Safety
+    /// As for `from_foreign`.
+    pub unsafe fn tensor(
+        self,
+        memory: Foreign<'_>,
+        owner: Arc<dyn Any + Send + Sync>,
+    ) -> Result<StridedTensor> {
+        // SAFETY: the caller's promise.
+        unsafe { self.wrap("from_foreign", memory, 0, owner) }
+    }
+
+    /// As [`tensor`](Self::tensor), on behalf of `op`, for memory that has `before` bytes before its first element.
+    ///
+    /// # Safety
+    /// As for `tensor`.
+    pub(crate) unsafe fn wrap(
+        self,
+        op: &'static str,
+        memory: Foreign<'_>,
+        before: usize,
+        owner: Arc<dyn Any + Send + Sync>,
+    ) -> Result<StridedTensor> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self {
+                Unaligned::Refused => StridedTensor::wrap(op, memory, before, owner),
+                Unaligned::CopiedFor(run) => ForeignInput::wrap(op, memory, before, owner)?.tensor(run),
+            }
+        }
+    }
+}
+
 /// The sizes and the number of bytes of row-major elements that do not begin at multiples of their size; `None` for all else, and where
 /// `StridedTensor::wrap` refuses the memory for another reason.
 fn only_copied(op: &'static str, memory: &Foreign<'_>) -> Option<(Dims, i64)> {

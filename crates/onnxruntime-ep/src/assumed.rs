@@ -123,17 +123,9 @@ mod tests {
             outputs: vec!["y".into()],
             ..HostNode::default()
         };
-        let node = Node {
-            read,
-            implicit: vec![],
-            is_taken: false,
-            is_compiled: false,
-            has_graphs: false,
-            reason: None,
-        };
         let mut model = Model {
             opsets: vec![(String::new(), 17)],
-            nodes: vec![node],
+            nodes: vec![Node { read, ..Node::default() }],
             outputs: ["y".to_string()].into(),
             values: [value("x", Some(names)), value("y", None)].into(),
             constants: [("c".to_string(), Ok(constant))].into(),

@@ -31,7 +31,7 @@ pub(crate) struct Model {
     pub(crate) constants: HashMap<String, Result<Constant, String>>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Node {
     pub(crate) read: HostNode,
     /// What the graphs inside take from the graph around them.
@@ -318,14 +318,7 @@ mod tests {
                 outputs: vec![name(i + 1)],
                 ..HostNode::default()
             };
-            model.nodes.push(Node {
-                read,
-                implicit: vec![],
-                is_taken: false,
-                is_compiled: false,
-                has_graphs: false,
-                reason: None,
-            });
+            model.nodes.push(Node { read, ..Node::default() });
         }
         model.outputs.insert(name(nodes.len()));
         model.name_nodes();

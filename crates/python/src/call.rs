@@ -59,14 +59,13 @@ fn value_with(
         let is_int = x.is_instance_of::<PyInt>() && !x.is_instance_of::<PyBool>();
         let fits = if is_number && is_int { " that fits into 64 bits" } else { "" };
         let rule = format!("it is {}{fits}", spec.kind.describe());
+        let words = || x.extract::<Vec<String>>().ok().filter(|words| !words.is_empty());
         let remedy = match spec.kind {
-            ArgKind::Bool(_) => "pass True or False".to_string(),
-            ArgKind::Str(_) => match x.extract::<Vec<String>>() {
-                Ok(words) if !words.is_empty() => format!("pass {:?}", words.join(",")),
-                _ => "pass what the signature says".to_string(),
-            },
-            _ => "pass what the signature says".to_string(),
+            ArgKind::Bool(_) => Some("pass True or False".to_string()),
+            ArgKind::Str(_) => words().map(|words| format!("pass {:?}", words.join(","))),
+            _ => None,
         };
+        let remedy = remedy.unwrap_or_else(|| "pass what the signature says".to_string());
         invalid(op, name, shown(x), rule, &remedy)
     };
     Ok(match spec.kind {

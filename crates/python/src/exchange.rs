@@ -6,9 +6,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use blocktensor::dlpack::{DLManagedTensor, DLManagedTensorVersioned, OtherTypes, Unaligned};
-use blocktensor::{
-    Complaint, DType, Error, Foreign, ForeignInput, Operand, StridedTensor, Tensor, TensorDesc,
-};
+use blocktensor::{Complaint, DType, Error, Foreign, Operand, StridedTensor, Tensor, TensorDesc};
 use blocktensor_door::Failure as Known;
 use blocktensor_graph::ElementType;
 use pyo3::buffer::PyUntypedBuffer;
@@ -313,10 +311,5 @@ fn of_buffer(
     // SAFETY: the exporter keeps the memory, with these sizes and strides, until the buffer is dropped, which any thread may do.
     // That nobody writes to it while a call reads it is the Python program's part of the contract (docs/python.md): neither the
     // buffer protocol nor DLPack can enforce it.
-    Ok(unsafe {
-        match unaligned {
-            Unaligned::Refused => StridedTensor::from_foreign(memory, Arc::new(buffer))?,
-            Unaligned::CopiedFor(run) => ForeignInput::new(memory, Arc::new(buffer))?.tensor(run)?,
-        }
-    })
+    Ok(unsafe { unaligned.tensor(memory, Arc::new(buffer)) }?)
 }

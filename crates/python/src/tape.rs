@@ -112,6 +112,12 @@ impl PyVar {
         invalid(op, argument, got, rule.to_string(), remedy)
     }
 
+    /// The tensor for a method that is not recorded: of a constant.
+    fn constant_of<'a>(slf: &'a Bound<'_, Self>, op: &'static str) -> PyResult<&'a PyTensor> {
+        held(slf.py(), op, || slf.get().check_leaves(op, "self"))?;
+        Ok(slf.as_super().get())
+    }
+
     /// A recorded reorder. `to` is `None` for a value that is in this form already: it is returned as it is, as a tensor would be.
     fn reorder<'py>(
         slf: &Bound<'py, Self>,
@@ -185,27 +191,24 @@ impl PyVar {
     }
 
     /// A constant's integers with scales and zero points. Of a variable it is refused, as it is not recorded.
-    #[pyo3(signature = (scale, zero_point = 0.into(), *, axis = None), text_signature = "($self, scale, zero_point=0, *, axis=None)")]
+    #[pyo3(signature = (scale, zero_point = 0.into(), axis = None), text_signature = "($self, scale, zero_point=0, axis=None)")]
     fn quantized(
         slf: &Bound<'_, Self>,
         scale: OneOrMore<f64>,
         zero_point: OneOrMore<i64>,
         axis: Option<Number<i64>>,
     ) -> PyResult<PyTensor> {
-        held(slf.py(), "quantized", || slf.get().check_leaves("quantized", "self"))?;
-        slf.as_super().get().quantized(slf.py(), scale, zero_point, axis)
+        PyVar::constant_of(slf, "quantized")?.quantized(slf.py(), scale, zero_point, axis)
     }
 
     /// A constant without its scales and zero points. Of a variable it is refused, as it is not recorded.
     fn without_quantization(slf: &Bound<'_, Self>) -> PyResult<PyTensor> {
-        held(slf.py(), "without_quantization", || slf.get().check_leaves("without_quantization", "self"))?;
-        Ok(slf.as_super().get().without_quantization())
+        Ok(PyVar::constant_of(slf, "without_quantization")?.without_quantization())
     }
 
     /// The numbers that a constant's integers stand for. Of a variable it is refused, as it is not recorded.
     fn dequantized(slf: &Bound<'_, Self>) -> PyResult<PyTensor> {
-        held(slf.py(), "dequantized", || slf.get().check_leaves("dequantized", "self"))?;
-        slf.as_super().get().dequantized(slf.py())
+        PyVar::constant_of(slf, "dequantized")?.dequantized(slf.py())
     }
 
     /// As `blocktensor.ops.to_dtype`.

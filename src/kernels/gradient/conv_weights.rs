@@ -81,19 +81,25 @@ impl<const B: usize, const R: usize> VectorLoop<B> for Products<'_, B, R> {
                 }
             }
         }
-        let mut stored = [0f32; B];
-        for (sum, to) in all.iter().zip(sums) {
-            sum.store(&mut stored);
-            for l in 0..B {
-                to[l] += f64::from(stored[l]);
-            }
+        add_in_f64(&all, sums);
+    }
+}
+
+/// Adds sums of f32 to those of f64.
+#[inline(always)]
+pub(super) fn add_in_f64<V: Vector<B>, const B: usize>(sums: &[V], to: &mut [[f64; B]]) {
+    let mut stored = [0f32; B];
+    for (sum, to) in sums.iter().zip(to) {
+        sum.store(&mut stored);
+        for l in 0..B {
+            to[l] += f64::from(stored[l]);
         }
     }
 }
 
 /// How a convolution's weights are cut into tiles.
 #[derive(Clone, Copy)]
-pub(crate) struct Tiling {
+pub(super) struct Tiling {
     pub groups: usize,
     /// Channels of a group, and their blocks.
     pub o: usize,

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::blocks::Blocks;
-use super::conv_weights::{row_at, rows_inside, source_of};
+use super::conv_weights::{add_in_f64, row_at, rows_inside, source_of};
 use crate::kernels::conv::ConvGeometry;
 use crate::kernels::conv::phases::{Axis, cube};
 use crate::kernels::lanes::RowVectors;
@@ -149,12 +149,6 @@ impl<const B: usize, const T: usize> VectorLoop<B> for Taps<'_, B, T> {
                 }
             }
         }
-        let mut stored = [0f32; B];
-        for (sum, to) in all.iter().zip(sums) {
-            sum.store(&mut stored);
-            for l in 0..B {
-                to[l] += f64::from(stored[l]);
-            }
-        }
+        add_in_f64(&all, sums);
     }
 }

@@ -45,8 +45,16 @@ where
     }
     let numbers = kw * g.c;
     // All at once, if there are registers for the sums and two more; images have three channels.
-    let fits = |most: &usize| numbers <= *most && most + 2 <= Width::<B>::registers();
-    let at_once = [AT_ONCE, 9, 12, 15, 21, MOST_AT_ONCE].into_iter().find(fits).unwrap_or(AT_ONCE);
+    let ways: [(usize, Add<'_, B>); 6] = [
+        (AT_ONCE, Few::add::<B, AT_ONCE>),
+        (9, Few::add::<B, 9>),
+        (12, Few::add::<B, 12>),
+        (15, Few::add::<B, 15>),
+        (21, Few::add::<B, 21>),
+        (MOST_AT_ONCE, Few::add::<B, MOST_AT_ONCE>),
+    ];
+    let fits = |(most, _): &&(usize, Add<'_, B>)| numbers <= *most && most + 2 <= Width::<B>::registers();
+    let &(at_once, add) = ways.iter().find(fits).unwrap_or(&ways[0]);
     let width = numbers.next_multiple_of(at_once);
     let few = Few { g, phase, diff, source: Source::new(g, &x, width)? };
     let (o_blocks, rows) = (g.o / B, kd * kh);
@@ -55,14 +63,7 @@ where
     for_each_chunk(tiles, of_task * kw * B * B, |i, to| {
         let (block, first) = (i / parts, i % parts * of_task);
         let mut sums = vec![[0f64; B]; of_task * width];
-        match at_once {
-            9 => few.add::<B, 9>(block, first, width, &mut sums),
-            12 => few.add::<B, 12>(block, first, width, &mut sums),
-            15 => few.add::<B, 15>(block, first, width, &mut sums),
-            21 => few.add::<B, 21>(block, first, width, &mut sums),
-            MOST_AT_ONCE => few.add::<B, MOST_AT_ONCE>(block, first, width, &mut sums),
-            _ => few.add::<B, AT_ONCE>(block, first, width, &mut sums),
-        }
+        add(&few, block, first, width, &mut sums);
         for (sums, to) in sums.chunks(width).zip(to.chunks_mut(kw * B * B)) {
             // Beyond the channels there are zeros.
             to.fill(0.0);
@@ -117,6 +118,9 @@ fn copy_row<const C: usize>(x: &Elements<'_>, from: usize, pad: usize, w: usize,
         to.for_each(|(i, to)| *to = pixels.get(i).map(|lane| lane[0]));
     }
 }
+
+/// [`Few::add`], for some numbers at once.
+type Add<'a, const B: usize> = fn(&Few<'a>, usize, usize, usize, &mut [[f64; B]]);
 
 /// One convolution.
 struct Few<'a> {

@@ -3433,9 +3433,10 @@ def requantize(
 
     Errors:
         `ShapeMismatch` for another number of scales or zero points. `InvalidArgument` for a `scale` that is
-        not finite, a `dst_scale` that is not positive and finite, and a `dst_zero_point` that `dtype` does
-        not hold; for a `dtype` that is not u8 or s8, for an axis that is not there, and if `x` has other
-        scales and zero points. `UnsupportedDType`.
+        not finite, and a `dst_scale` that is not positive and finite. `InvalidArgument` for a
+        `dst_zero_point` that `dtype` does not hold, and for a `dtype` other than u8 and s8.
+        `InvalidArgument` for an axis that is not there, and if `x` has other scales and zero points.
+        `UnsupportedDType`.
 
     Keys: strided, blocked.
 

@@ -157,8 +157,9 @@ const TIMED: [Layouts; 3] = [Layouts::Measured, Layouts::Nhwc, Layouts::Blocked]
 /// Plans the network with measured layouts.
 pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassReport>) -> Result<Plan> {
     let PlanOptions { profiles, limits, stop, like, .. } = options;
-    let (weights, twins) = (PackedWeights::new(stop), Twins::of(network));
-    let budget = Budget::new(!twins.of.is_empty());
+    let estimated = like.is_some() || *profiles == Profiles::Estimated;
+    let twins = if estimated { Twins::default() } else { Twins::of(network) };
+    let (weights, budget) = (PackedWeights::new(stop), Budget::new(!twins.of.is_empty()));
     let mut candidates = candidates::candidates(network, &targets(), *limits, stop)?;
     let mut whose = None;
     if let Some(pattern) = like {
@@ -169,7 +170,6 @@ pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassRep
         plan(network, &options, passes.clone())
     };
     let edges = choose::edges(network, &candidates)?;
-    let estimated = like.is_some() || *profiles == Profiles::Estimated;
     let mut cache = Cache::of(if estimated { &Profiles::Estimated } else { profiles });
     let (mut costs, profiles) = match estimated {
         true => estimate::estimated(network, &candidates, &edges, &weights)?,
