@@ -164,7 +164,23 @@ fn problems() -> Vec<(usize, Problem)> {
     all.push((2, Problem { pad_begin: [0, 2, 5], pad_end: [0, 0, 4], ..first(1, 16, 5, 5) }));
     all.push((1, Problem::new([2, 2, 16], [1, 1, 9], [1, 1, 3]).padded([0, 0, 1])));
     all.push((3, Problem::new([1, 3, 16], [3, 4, 5], [2, 3, 3]).padded([1, 1, 1])));
+    all.extend(depthwise_problems());
     all
+}
+
+/// Rows of taps three at a time and what is left of them, taps of a row in one part and in two, and images that are smaller than the kernel.
+fn depthwise_problems() -> Vec<(usize, Problem)> {
+    let of = |n, c, input, kernel| Problem { groups: c, ..Problem::new([n, c, c], input, kernel) };
+    vec![
+        (2, Problem { stride: [1, 2, 2], ..of(1, 16, [1, 7, 6], [1, 3, 3]).padded([0, 1, 1]) }),
+        (2, Problem { dilation: [1, 2, 2], ..of(1, 3, [1, 7, 8], [1, 3, 3]).padded([0, 2, 2]) }),
+        (2, of(2, 17, [1, 3, 4], [1, 5, 5]).padded([0, 2, 2])),
+        (2, of(1, 2, [1, 3, 2], [1, 7, 7]).padded([0, 3, 3])),
+        (2, of(2, 3, [1, 1, 1], [1, 3, 3]).padded([0, 1, 1])),
+        (2, of(1, 3, [1, 6, 5], [1, 4, 2])),
+        (1, Problem { stride: [1, 1, 2], ..of(2, 5, [1, 1, 9], [1, 1, 4]).padded([0, 0, 2]) }),
+        (3, of(1, 3, [3, 4, 5], [2, 4, 3]).padded([1, 1, 1])),
+    ]
 }
 
 /// Several blocks of channels in a task: too many numbers for differences.
@@ -204,9 +220,10 @@ fn drawn(rng: &mut Rng) -> (usize, Problem) {
 #[test]
 fn an_infinity_at_the_edge_reaches_the_taps_that_it_meets() {
     let mut rng = Rng(459);
-    let p = Problem::new([1, 3, 16], [1, 5, 6], [1, 3, 3]).padded([0, 1, 1]);
-    for kind in KINDS {
-        let (op, inputs) = call(&p, 2, kind, false, &mut rng);
+    let dense = Problem::new([1, 3, 16], [1, 5, 6], [1, 3, 3]).padded([0, 1, 1]);
+    let depthwise = Problem { groups: 16, c: 16, ..dense.clone() };
+    for (p, kind) in [&dense, &depthwise].into_iter().flat_map(|p| KINDS.map(|kind| (p, kind))) {
+        let (op, inputs) = call(p, 2, kind, false, &mut rng);
         let y = op.run(&refs(&inputs)).unwrap().remove(0);
         let mut u = rng.reals(16 * 30);
         u[7 * 30] = f32::INFINITY;
@@ -215,9 +232,9 @@ fn an_infinity_at_the_edge_reaches_the_taps_that_it_meets() {
         let made = plain(made.unwrap()[1].as_ref().unwrap());
         for (i, got) in made.iter().enumerate() {
             // The first pixel of output channel 7 meets the taps below and right of it, and its own.
-            let meets = i / 27 == 7 && i % 9 / 3 > 0 && i % 3 > 0;
-            assert_eq!(got.is_infinite(), meets, "{kind:?}, {i}: {got}");
-            assert!(!got.is_nan(), "{kind:?}, {i}");
+            let meets = i / (p.c / p.groups * 9) == 7 && i % 9 / 3 > 0 && i % 3 > 0;
+            assert_eq!(got.is_infinite(), meets, "{kind:?}, groups {}, {i}: {got}", p.groups);
+            assert!(!got.is_nan(), "{kind:?}, groups {}, {i}", p.groups);
         }
     }
 }
@@ -439,5 +456,28 @@ fn many_pixels_give_the_same_bits_with_one_thread_and_two() {
             .sum();
         let got = one[1][(o * 33 + c) * 9 + 4];
         assert!((f64::from(got) - want).abs() < 1e-4, "{kind:?}: {got} for {want}");
+    }
+}
+
+/// With more threads than blocks of channels each row of taps is a task of its own; with fewer, three rows are added up together.
+#[test]
+fn depthwise_weights_get_the_same_bits_with_one_thread_and_four() {
+    let mut rng = Rng(463);
+    for k in [3, 5] {
+        let p = Problem { groups: 17, ..Problem::new([3, 17, 17], [1, 23, 29], [1, k, k]).padded([0, 1, 1]) };
+        for kind in KINDS {
+            let (op, inputs) = call(&p, 2, kind, false, &mut rng);
+            let y = op.run(&refs(&inputs)).unwrap().remove(0);
+            let diff = super::diffs_for(&y, &mut rng).remove(0);
+            let [one, four] = [1, 4].map(|threads| {
+                blocktensor::run_with_threads(threads, || {
+                    let diffs = [Some(diff.tensor_ref())];
+                    let made =
+                        op.backward(&refs(&inputs), &[y.tensor_ref()], &diffs, &[false, true]).unwrap();
+                    plain(made[1].as_ref().unwrap())
+                })
+            });
+            assert_eq!(one, four, "{kind:?}, {k} rows of taps");
+        }
     }
 }

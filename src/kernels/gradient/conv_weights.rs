@@ -24,7 +24,8 @@ use crate::weights_kind::WeightsKind;
 
 /// About how many pixels are added up in f32 before the sum goes to f64.
 pub(super) const PIXELS_IN_F32: usize = 256;
-/// With fewer tasks than this, each tap is a task of its own; of a depthwise convolution each row of taps.
+/// With fewer tasks than this, each tap is a task of its own. Of a depthwise convolution, whose taps are faster together, each row of taps
+/// is one if there are fewer tasks than threads.
 const FEW_TASKS: usize = 16;
 /// A task has so many blocks of output channels, and of input channels, if a core's second cache has room for them: pixels that come from
 /// far are used so often before the next ones come.
@@ -179,7 +180,8 @@ where
     let blocks = groups * o_blocks * c_blocks;
     let side = tiling.side::<B>();
     let taps_at_once = if rows == 1 { cube(&g.kernel, 1)[2] } else { 1 };
-    let taps_of_task = if blocks < FEW_TASKS { taps_at_once } else { taps };
+    let few = if rows == 1 { current_threads() } else { FEW_TASKS };
+    let taps_of_task = if blocks < few { taps_at_once } else { taps };
     let length = taps_of_task * rows * B;
     let (across, down) = (c_blocks.div_ceil(side), o_blocks.div_ceil(side));
     let parts = taps / taps_of_task;
@@ -237,11 +239,27 @@ pub(super) fn rows_inside<'a>(
     k: [usize; 2],
     rows: Range<usize>,
 ) -> impl Iterator<Item = [[usize; 3]; 2]> + use<'a> {
-    let (input, [od, oh, _]) = (cube(&g.input, 1), cube(&g.output, 1));
+    let input = cube(&g.input, 1);
     let [ds, hs] = [0, 1].map(|a| axes[a].outputs_inside(k[a], input[a]));
-    let places = rows.map(move |row| [row / oh / od, row / oh % od, row % oh]);
-    let inside = places.filter(move |[_, d, h]| ds.contains(d) && hs.contains(h));
+    let inside = places(g, rows).filter(move |[_, d, h]| ds.contains(d) && hs.contains(h));
     inside.map(move |[n, d, h]| [[n, source_of(&axes[0], k[0], d), source_of(&axes[1], k[1], h)], [n, d, h]])
+}
+
+/// Image, D and H of rows of outputs. On small images divisions for each row would take as long as its sums.
+pub(super) fn places(g: &ConvGeometry, rows: Range<usize>) -> impl Iterator<Item = [usize; 3]> + use<> {
+    let [od, oh, _] = cube(&g.output, 1);
+    let mut next = [rows.start / oh / od, rows.start / oh % od, rows.start % oh];
+    rows.map(move |_| {
+        let place = next;
+        next[2] += 1;
+        if next[2] == oh {
+            next = [next[0], next[1] + 1, 0];
+        }
+        if next[1] == od {
+            next = [next[0] + 1, 0, 0];
+        }
+        place
+    })
 }
 
 /// Where a row of an image begins.
