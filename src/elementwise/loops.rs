@@ -10,8 +10,8 @@ use crate::dtype::Element;
 use crate::math::{self, Arithmetic};
 use crate::simd::{self, Loop, MathLoop};
 
-/// A function of one element that is inlined into a loop: a function marked `#[inline(always)]`, a *small* closure, or
-/// what [`math_function!`] makes.
+/// A function of one element that is inlined into a loop: a *small* closure or function, or what [`math_function!`] makes. A large one
+/// stays a function, even if it is marked `#[inline(always)]` itself, and computes one element at a time.
 pub(crate) trait Function<A, O>: Sync {
     /// The function's value, in the arithmetic of the loop.
     fn of<M: Arithmetic>(&self, a: A) -> O;
@@ -22,7 +22,10 @@ pub(crate) trait Function<A, O>: Sync {
     where
         A: Copy,
     {
-        to.iter_mut().zip(from).for_each(|(to, &a)| *to = self.of::<M>(a));
+        // A closure would be a function of its own, without the loop's instructions.
+        for (to, &a) in to.iter_mut().zip(from) {
+            *to = self.of::<M>(a);
+        }
     }
 
     /// The same for an element of bf16 that was widened.
@@ -36,18 +39,6 @@ impl<A, O, F: Fn(A) -> O + Sync> Function<A, O> for F {
     #[inline(always)]
     fn of<M: Arithmetic>(&self, a: A) -> O {
         self(a)
-    }
-}
-
-/// A function marked `#[inline(always)]` with its parameters. Unlike a closure over the parameters, it is inlined whatever its
-/// size.
-#[derive(Clone, Copy)]
-pub(crate) struct WithParams<F, P>(pub F, pub P);
-
-impl<A, O, P: Copy + Sync, F: Fn(A, P) -> O + Sync> Function<A, O> for WithParams<F, P> {
-    #[inline(always)]
-    fn of<M: Arithmetic>(&self, a: A) -> O {
-        (self.0)(a, self.1)
     }
 }
 
@@ -121,12 +112,27 @@ impl<O: MapResult, F: Function2<f32, f32, O>> Function2<bf16, bf16, O::InBf16> f
 }
 
 /// Makes a [`Function`] of f32 of an expression in which `M` is the arithmetic of the loop. Parameters of the function follow its
-/// element, and their values follow the expression:
+/// element, and their values follow the expression. With two elements, which a semicolon ends, it is a [`Function2`]:
 ///
 /// ```ignore
 /// math_function!(|x, alpha: f32| math::elu::<M>(x, alpha), alpha as f32)
+/// math_function!(|x, g; slope: f32| if x > 0.0 { g } else { g * slope }, slope as f32)
 /// ```
 macro_rules! math_function {
+    (|$x:ident, $y:ident; $($param:ident: $type:ty),*| $body:expr $(, $value:expr)*) => {{
+        #[derive(Clone, Copy)]
+        struct Inlined {
+            $($param: $type),*
+        }
+        impl $crate::elementwise::Function2<f32, f32, f32> for Inlined {
+            #[inline(always)]
+            fn of(&self, $x: f32, $y: f32) -> f32 {
+                let Inlined { $($param),* } = *self;
+                $body
+            }
+        }
+        Inlined { $($param: $value),* }
+    }};
     (|$x:ident $(, $param:ident: $type:ty)*| $body:expr $(, $value:expr)*) => {{
         #[derive(Clone, Copy)]
         struct Inlined {
@@ -144,7 +150,7 @@ macro_rules! math_function {
 }
 pub(crate) use math_function;
 
-/// A function of two elements that is inlined into a loop: a *small* closure, or [`Inline`].
+/// A function of two elements that is inlined into a loop: a *small* closure, or what [`math_function!`] makes.
 pub(crate) trait Function2<A, B, O>: Sync {
     /// The function's value.
     fn of(&self, a: A, b: B) -> O;
@@ -154,17 +160,6 @@ impl<A, B, O, F: Fn(A, B) -> O + Sync> Function2<A, B, O> for F {
     #[inline(always)]
     fn of(&self, a: A, b: B) -> O {
         self(a, b)
-    }
-}
-
-/// A function of two elements marked `#[inline(always)]`. It is inlined into every loop whatever its size.
-#[derive(Clone, Copy)]
-pub(crate) struct Inline<F>(pub F);
-
-impl<A, B, O, F: Fn(A, B) -> O + Sync> Function2<A, B, O> for Inline<F> {
-    #[inline(always)]
-    fn of(&self, a: A, b: B) -> O {
-        (self.0)(a, b)
     }
 }
 

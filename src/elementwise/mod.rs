@@ -47,9 +47,7 @@ mod tile;
 
 pub(crate) use folds::{Amax, Amin, Mean, Prod, Sum, Widened, larger};
 pub use folds::{amax, amin, mean, prod, sum};
-pub(crate) use loops::{
-    Comparison, Function, Function2, InBf16, Inline, MapResult, WithParams, math_function,
-};
+pub(crate) use loops::{Comparison, Function, Function2, InBf16, MapResult, math_function};
 pub(crate) use map::{MapDestination, StridedRegion, copy_part, map1_to, map2_to, map3_to};
 pub use map::{copy_into, map1, map1_into, map2, map2_into, map3, map3_into};
 pub use reduce::{Fold, reduce};

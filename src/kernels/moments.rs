@@ -19,7 +19,7 @@ const CHUNK_PIXELS: usize = 1024;
 /// Channels that a vector loop processes at once.
 const VECTOR_LANES: usize = 16;
 /// Pixels that the loop sums for some lanes before it sums them for the next lanes, so that they stay in the first-level cache.
-const STRIP_PIXELS: usize = 64;
+const STRIP_PIXELS: usize = 16;
 
 /// Count, mean and sum of squared deviations of some elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -236,7 +236,9 @@ impl PivotSums {
     #[inline(always)]
     fn start<E: Float>(&mut self, pivot: &[E]) {
         *self = PivotSums::default();
-        self.pivot = std::array::from_fn(|l| finite(pivot[l].widen()));
+        for (to, pivot) in self.pivot.iter_mut().zip(pivot) {
+            *to = finite(pivot.widen());
+        }
         simd::end_of_chunk();
     }
 

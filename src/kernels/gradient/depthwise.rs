@@ -165,16 +165,16 @@ impl<const B: usize, const R: usize, const T: usize> VectorLoop<B> for Taps<'_, 
             }
             let row = RowVectors::<f32, B, R>::new(run.x, &starts, 0, run.x_step, run.width);
             if !inside.is_empty() {
-                let of_tap = |r: usize| {
-                    let mut of_tap = [0; T];
+                let mut of_taps = [[0; T]; R];
+                for r in 0..R {
                     for t in 0..T {
-                        of_tap[t] = starts[r] + source_of(run.axis, first + t, inside.start) * run.x_step;
+                        of_taps[r][t] = starts[r] + source_of(run.axis, first + t, inside.start) * run.x_step;
                     }
-                    RowVectors::<f32, B, T>::new(run.x, &of_tap, 0, step * run.x_step, inside.len())
-                };
-                let mut rows = [of_tap(0); R];
+                }
+                let step = step * run.x_step;
+                let mut rows = [RowVectors::<f32, B, T>::new(run.x, &of_taps[0], 0, step, inside.len()); R];
                 for r in 1..R {
-                    rows[r] = of_tap(r);
+                    rows[r] = RowVectors::new(run.x, &of_taps[r], 0, step, inside.len());
                 }
                 for p in 0..inside.len() {
                     let [diff] = diff.get(inside.start + p);

@@ -44,7 +44,16 @@ pub(crate) fn sums(op: &'static str, dense: &Dense<'_>, means: &[f32]) -> Result
         let [first, end] = [chunk, chunk + 1].map(|c| (plane * pixels + pixels * c / chunks) * lanes);
         let means = &means[plane * lanes..][..lanes];
         let strip = &mut [[0f32; GROUP]; 2];
-        simd::dispatch(SumLoop { x: &dense.x[first..end], diff: &dense.diff[first..end], means, strip, out });
+        let (mut one, mut more);
+        let sums = if lanes <= GROUP {
+            one = [[[0f64; GROUP]; 2]];
+            &mut one[..]
+        } else {
+            more = vec![[[0f64; GROUP]; 2]; lanes / GROUP];
+            &mut more[..]
+        };
+        let (x, diff) = (&dense.x[first..end], &dense.diff[first..end]);
+        simd::dispatch(SumLoop { x, diff, means, strip, sums, out });
     });
     let mut merged = try_filled(op, view.n * view.padded_channels(), ChannelSums::default())?;
     for (to, of_plane) in merged.chunks_exact_mut(lanes).zip(of_chunks.chunks_exact(chunks * lanes)) {
@@ -62,6 +71,8 @@ struct SumLoop<'a> {
     means: &'a [f32],
     /// Outside of the loop, because the compiler would split a local array into scalars.
     strip: &'a mut [[f32; GROUP]; 2],
+    /// Zeros, for each [`GROUP`] lanes, at least one.
+    sums: &'a mut [[[f64; GROUP]; 2]],
     out: &'a mut [ChannelSums],
 }
 
@@ -69,13 +80,13 @@ impl Loop for SumLoop<'_> {
     type Out = ();
     #[inline(always)]
     fn run(self) {
-        let SumLoop { x, diff, means, strip, out } = self;
+        let SumLoop { x, diff, means, strip, sums, out } = self;
         let lanes = out.len();
         if lanes == 1 {
             // Sixteen pixels side by side are as sixteen lanes.
-            let mut sums = [[0f64; GROUP]; 2];
+            let sums = &mut sums[0];
             let whole = x.len() / GROUP * GROUP;
-            add(&mut sums, strip, (&x[..whole], &diff[..whole]), GROUP, &[means[0]; GROUP]);
+            add(sums, strip, (&x[..whole], &diff[..whole]), GROUP, &[means[0]; GROUP]);
             let mut total = ChannelSums::default();
             for l in 0..GROUP {
                 total.add(ChannelSums { diff: sums[0][l], product: sums[1][l] });
@@ -87,18 +98,23 @@ impl Loop for SumLoop<'_> {
             out[0] = total;
             return;
         }
-        let mut lane = 0;
-        while lane + GROUP <= lanes {
-            let mut sums = [[0f64; GROUP]; 2];
-            let mean = means[lane..].first_chunk().expect("a group of lanes");
-            add(&mut sums, strip, (&x[lane..], &diff[lane..]), lanes, mean);
-            for l in 0..GROUP {
-                out[lane + l] = ChannelSums { diff: sums[0][l], product: sums[1][l] };
+        let whole = lanes / GROUP * GROUP;
+        // Strip by strip, so that the pixels of many lanes are read as they lie in memory.
+        for (x, diff) in x.chunks(lanes * STRIP_PIXELS).zip(diff.chunks(lanes * STRIP_PIXELS)) {
+            for (lane, sums) in (0..whole).step_by(GROUP).zip(sums.iter_mut()) {
+                add(sums, strip, (&x[lane..], &diff[lane..]), lanes, group_at(means, lane));
             }
-            lane += GROUP;
+        }
+        for (out, sums) in out[..whole].chunks_exact_mut(GROUP).zip(sums.iter()) {
+            for l in 0..GROUP {
+                out[l] = ChannelSums { diff: sums[0][l], product: sums[1][l] };
+            }
+        }
+        if whole == lanes {
+            return;
         }
         for (x, g) in x.chunks_exact(lanes).zip(diff.chunks_exact(lanes)) {
-            for l in lane..lanes {
+            for l in whole..lanes {
                 let g = f64::from(g[l]);
                 out[l].add(ChannelSums { diff: g, product: g * f64::from(x[l] - means[l]) });
             }
@@ -161,6 +177,11 @@ impl Affine {
     }
 }
 
+#[inline(always)]
+fn group_at(list: &[f32], lane: usize) -> &[f32; GROUP] {
+    list[lane..].first_chunk().expect("a group of lanes")
+}
+
 struct AffineLoop<'a> {
     of: &'a Affine,
     /// The first lane among all channels.
@@ -176,8 +197,10 @@ impl Loop for AffineLoop<'_> {
     #[inline(always)]
     fn run(self) {
         let AffineLoop { of, first, lanes, x, diff, dst } = self;
-        let [mean, by_diff, by_x, shift] =
-            [&of.mean, &of.by_diff, &of.by_x, &of.shift].map(|list| &list[first..first + lanes]);
+        let Affine { mean, by_diff, by_x, shift } = of;
+        let all = first..first + lanes;
+        let (mean, by_diff) = (&mean[all.clone()], &by_diff[all.clone()]);
+        let (by_x, shift) = (&by_x[all.clone()], &shift[all]);
         if lanes == 1 {
             let (mean, by_diff, by_x, shift) = (mean[0], by_diff[0], by_x[0], shift[0]);
             for ((to, x), g) in dst.iter_mut().zip(x).zip(diff) {
@@ -187,8 +210,8 @@ impl Loop for AffineLoop<'_> {
         }
         let whole = lanes / GROUP * GROUP;
         for lane in (0..whole).step_by(GROUP) {
-            let [mean, by_diff, by_x, shift] = [mean, by_diff, by_x, shift]
-                .map(|list| list[lane..].first_chunk::<GROUP>().expect("a group of lanes"));
+            let (mean, by_diff) = (group_at(mean, lane), group_at(by_diff, lane));
+            let (by_x, shift) = (group_at(by_x, lane), group_at(shift, lane));
             let pixels =
                 dst[lane..].chunks_mut(lanes).zip(x[lane..].chunks(lanes)).zip(diff[lane..].chunks(lanes));
             for ((to, x), g) in pixels {

@@ -9,6 +9,40 @@ use crate::simd::{self, Loop};
 /// Lanes that a vector loop processes at once.
 const GROUP: usize = 16;
 
+/// Runs a block for each window of a plane, with the number of its result's pixel and its spans. A macro, as is [`for_each_tap`]: the
+/// compiler leaves a large closure a function of its own, without the instructions of the vector loop around it.
+macro_rules! for_each_window {
+    ($windows:expr, |$i:ident, $spans:ident| $body:block) => {
+        let [d, h, w] = &$windows.axes;
+        let mut $i = 0;
+        for &d in &d.list {
+            for &h in &h.list {
+                for &w in &w.list {
+                    let $spans = [d, h, w];
+                    $body
+                    $i += 1;
+                }
+            }
+        }
+    };
+}
+
+/// Runs a block with the number of each pixel of a window.
+macro_rules! for_each_tap {
+    ($windows:expr, $spans:expr, $size:expr, |$pixel:ident| $body:block) => {
+        let [d, h, w]: [Span; 3] = $spans;
+        for i in 0..d.taps {
+            for j in 0..h.taps {
+                let row = ($windows.at(0, d, i) * $size[0] + $windows.at(1, h, j)) * $size[1];
+                for k in 0..w.taps {
+                    let $pixel = row + $windows.at(2, w, k);
+                    $body
+                }
+            }
+        }
+    };
+}
+
 /// The gradient of a maximum: all of an element goes to the first largest element of its window, or to the last NaN, as in
 /// PyTorch.
 pub(crate) fn max_pool(call: &Backward<'_>, windows: &Windows) -> Result<Gradients> {
@@ -56,9 +90,9 @@ impl Loop for MaxLoop<'_> {
 fn max_of_group(plane: &mut Plane<'_>, windows: &Windows, lane: usize, found: &mut Found) {
     let (lanes, size) = (plane.lanes, plane.size);
     let Found { best, tap: of_best } = found;
-    for_each_window(windows, |i, taps| {
+    for_each_window!(windows, |i, spans| {
         let mut tap = 0;
-        for_each_tap(windows, taps, size, |pixel| {
+        for_each_tap!(windows, spans, size, |pixel| {
             let x = plane.x[pixel * lanes + lane..].first_chunk::<GROUP>().expect("lanes of a pixel");
             for l in 0..GROUP {
                 let is_next = (tap == 0) | (x[l] > best[l]) | x[l].is_nan();
@@ -70,7 +104,7 @@ fn max_of_group(plane: &mut Plane<'_>, windows: &Windows, lane: usize, found: &m
         });
         let diff = plane.diff[i * lanes + lane..].first_chunk::<GROUP>().expect("lanes of a pixel");
         tap = 0;
-        for_each_tap(windows, taps, size, |pixel| {
+        for_each_tap!(windows, spans, size, |pixel| {
             let to = plane.dst[pixel * lanes + lane..].first_chunk_mut::<GROUP>().expect("lanes of a pixel");
             for l in 0..GROUP {
                 to[l] += if of_best[l] == tap { diff[l] } else { 0.0 };
@@ -84,9 +118,9 @@ fn max_of_group(plane: &mut Plane<'_>, windows: &Windows, lane: usize, found: &m
 #[inline(always)]
 fn max_of_lane(plane: &mut Plane<'_>, windows: &Windows, lane: usize) {
     let (lanes, size) = (plane.lanes, plane.size);
-    for_each_window(windows, |i, taps| {
+    for_each_window!(windows, |i, spans| {
         let (mut best, mut place) = (0f32, None);
-        for_each_tap(windows, taps, size, |pixel| {
+        for_each_tap!(windows, spans, size, |pixel| {
             let at = pixel * lanes + lane;
             let v = plane.x[at];
             if place.is_none() || v > best || v.is_nan() {
@@ -122,11 +156,13 @@ impl Loop for AvgLoop<'_> {
 #[inline(always)]
 fn avg_of_lanes<const L: usize>(plane: &mut Plane<'_>, windows: &Windows, lane: usize) {
     let (lanes, size) = (plane.lanes, plane.size);
-    for_each_window(windows, |i, taps| {
-        let count: f32 = taps.iter().map(|span| span.count as f32).product();
-        let diff: &[f32; L] = plane.diff[i * lanes + lane..].first_chunk().expect("lanes of a pixel");
-        let part = diff.map(|d| d / count);
-        for_each_tap(windows, taps, size, |pixel| {
+    for_each_window!(windows, |i, spans| {
+        let count: f32 = spans.iter().map(|span| span.count as f32).product();
+        let mut part: [f32; L] = *plane.diff[i * lanes + lane..].first_chunk().expect("lanes of a pixel");
+        for l in 0..L {
+            part[l] /= count;
+        }
+        for_each_tap!(windows, spans, size, |pixel| {
             let to = plane.dst[pixel * lanes + lane..].first_chunk_mut::<L>().expect("lanes of a pixel");
             for l in 0..L {
                 to[l] += part[l];
@@ -134,34 +170,4 @@ fn avg_of_lanes<const L: usize>(plane: &mut Plane<'_>, windows: &Windows, lane: 
             simd::end_of_chunk();
         });
     });
-}
-
-/// Calls `f(i, spans)` for the windows of a plane, `i` the number of the result's pixel.
-#[inline(always)]
-fn for_each_window(windows: &Windows, mut f: impl FnMut(usize, [Span; 3])) {
-    let [d, h, w] = &windows.axes;
-    let mut i = 0;
-    for d in &d.list {
-        for h in &h.list {
-            for w in &w.list {
-                f(i, [*d, *h, *w]);
-                i += 1;
-            }
-        }
-    }
-}
-
-/// Calls `f` with the number of each pixel of a window.
-#[inline(always)]
-fn for_each_tap(windows: &Windows, [d, h, w]: [Span; 3], size: [usize; 2], mut f: impl FnMut(usize)) {
-    let at =
-        |axis: usize, span: Span, tap: u32| span.start as usize + tap as usize * windows.axes[axis].dilation;
-    for i in 0..d.taps {
-        for j in 0..h.taps {
-            let row = (at(0, d, i) * size[0] + at(1, h, j)) * size[1];
-            for k in 0..w.taps {
-                f(row + at(2, w, k));
-            }
-        }
-    }
 }

@@ -103,6 +103,12 @@ impl Windows {
         self.axes.iter().map(Spans::most_taps).product()
     }
 
+    /// The source element of an axis that a tap of a span reads.
+    #[inline(always)]
+    pub fn at(&self, axis: usize, span: Span, tap: u32) -> usize {
+        span.start as usize + tap as usize * self.axes[axis].dilation
+    }
+
     /// Windows of adaptive pooling: index `i` of `output` covers `floor(i * size / output)` up to
     /// `ceil((i + 1) * size / output)`.
     pub fn adaptive(op: &'static str, input: &[usize], output: &[usize]) -> Result<Windows> {

@@ -3,6 +3,7 @@
 use half::bf16;
 
 use crate::dtype::{DType, Float};
+use crate::elementwise::math_function;
 use crate::error::{Result, fail};
 use crate::kernels::along_axis::{AxisLines, MAX_COLUMNS, ResultColumns, SourceColumns};
 use crate::kernels::gradient::map::{map2, map3};
@@ -111,11 +112,19 @@ fn gradient(call: &Backward<'_>) -> Result<Gradients> {
         let squares = map2(op, x, (x, x), |x, y| x * y)?;
         let sums = sum_of_neighbours(&squares, before, after)?;
         let sums = sums.tensor_ref();
-        let base = move |sum: f32| sum * factor + k;
-        let of_each =
-            map3(op, x, (x, diff, sums), move |x, g, sum| x * g * math::pow(base(sum), -beta - 1.0))?;
+        // What a number is divided by, to another power.
+        let by = move |beta: f32| {
+            math_function!(
+                |x, sum; factor: f32, k: f32, beta: f32| x * math::pow(sum * factor + k, -beta),
+                factor,
+                k,
+                beta
+            )
+        };
+        let products = map2(op, x, (x, diff), |x, g| x * g)?;
+        let of_each = map2(op, x, (products.tensor_ref(), sums), by(beta + 1.0))?;
         let read_by = sum_of_neighbours(&of_each, after, before)?;
-        let divided = map2(op, x, (diff, sums), move |g: f32, sum| g * math::pow(base(sum), -beta))?;
+        let divided = map2(op, x, (diff, sums), by(beta))?;
         let scale = 2.0 * factor * beta;
         let tensors = (divided.tensor_ref(), x, read_by.tensor_ref());
         map3(op, x, tensors, move |divided, x, read_by| divided - scale * x * read_by)
@@ -329,8 +338,12 @@ fn map_lanes<Y: Float, A: Float, B: Float>(y: &mut [Y], a: &[A], b: &[B], f: imp
     if let (16, Some(y), Some(a), Some(b)) =
         (y.len(), y.first_chunk_mut::<16>(), a.first_chunk::<16>(), b.first_chunk::<16>())
     {
-        *y = std::array::from_fn(|l| Y::rounded(f(a[l].widen(), b[l].widen())));
+        for l in 0..16 {
+            y[l] = Y::rounded(f(a[l].widen(), b[l].widen()));
+        }
         return simd::end_of_chunk();
     }
-    y.iter_mut().zip(a.iter().zip(b)).for_each(|(y, (&a, &b))| *y = Y::rounded(f(a.widen(), b.widen())));
+    for (y, (&a, &b)) in y.iter_mut().zip(a.iter().zip(b)) {
+        *y = Y::rounded(f(a.widen(), b.widen()));
+    }
 }

@@ -7,7 +7,7 @@
 //! second operand beside a blocked one.)
 
 use crate::dtype::DType;
-use crate::elementwise::{Comparison, Function, Inline, WithParams};
+use crate::elementwise::{Comparison, Function, math_function};
 use crate::error::Result;
 use crate::math;
 use crate::op::lookup::{DTypeTuple, OF_ONE, OF_TWO};
@@ -45,7 +45,7 @@ pointwise::binary_ops! {
         if i == 0 { Ok(by_a) } else { unary::neg(&super::mul(&by_a, &super::div(a, b)?)?) }
     } }
     /// `a` to the power of `b`, as `torch.pow`.
-    pub fn pow(a, b) -> f32, pub fn pow_into { Inline(math::pow) },
+    pub fn pow(a, b) -> f32, pub fn pow_into { math_function!(|a, b;| math::pow(a, b)) },
     gradient { |i, a, b, diff| {
         let of = |f: fn(f32, f32, f32) -> f32| pointwise::gradient::map_of_two("pow", (a, b, diff), f);
         if i == 0 { of(pow_by_base) } else { of(pow_by_exponent) }
@@ -118,10 +118,12 @@ pointwise::unary_ops! {
     pub fn div_scalar_into { let other = other as f32; move |x| x / other }, gradient { let other = other as f32; move |_, g| g / other }
     /// `x` to the power of `other`, as `torch.pow` with a number.
     pub fn pow_scalar(x, other: f64 => required_float("other")) -> f32,
-    pub fn pow_scalar_into { WithParams(pow_number, other as f32) },
+    pub fn pow_scalar_into { math_function!(|x, other: f32| pow_number(x, other), other as f32) },
     gradient {
-        let other = other as f32;
-        move |x, g| if other == 0.0 { 0.0 } else { g * (other * pow_number(x, other - 1.0)) }
+        math_function!(
+            |x, g; other: f32| if other == 0.0 { 0.0 } else { g * (other * pow_number(x, other - 1.0)) },
+            other as f32
+        )
     }
     /// 1 where `x == other`, else 0, as `torch.eq` with a number. Beside bf16, `other` is rounded first in this and the other comparisons.
     pub fn eq_scalar(x, other: f64 => required_float("other")) -> u8,

@@ -3,7 +3,7 @@
 //! Each op is an entry of one table. The arithmetic is that of [`math`] for both keys, so strided and blocked results have
 //! the same bits.
 
-use crate::elementwise::{Function, WithParams, math_function};
+use crate::elementwise::{Function, math_function};
 use crate::error::{Result, fail};
 use crate::kernels::gradient::map::map3;
 use crate::math::{self, Separate};
@@ -36,7 +36,7 @@ pointwise::unary_ops! {
     gradient_of_result { |y, g| if y > 0.0 && y < 6.0 { g } else { 0.0 } }, post_op |_| Some("relu6".into())
     /// `x` where positive, else `slope * x`, as `torch.nn.functional.leaky_relu`; PyTorch's default slope is 0.01.
     pub fn leaky_relu(x, slope: f64 => float("slope", 0.01)) -> f32, pub fn leaky_relu_into {
-        WithParams(math::leaky_relu, slope as f32)
+        math_function!(|x, slope: f32| math::leaky_relu(x, slope), slope as f32)
     },
     gradient { let slope = slope as f32; move |x, g| if x > 0.0 { g } else { g * slope } }, post_op |number| Some(format!("leaky_relu({})", number("slope")?))
     /// `x` where positive, else `alpha * (exp(x) - 1)`, as `torch.nn.functional.elu`; PyTorch's default is 1.
@@ -66,7 +66,7 @@ pointwise::unary_ops! {
     gradient { |x, g| { let s = math::sigmoid::<Separate>(x); g * s * (1.0 + x * (1.0 - s)) } }, post_op |_| Some("silu".into())
     /// `x * tanh(softplus(x))`, as `torch.nn.functional.mish`.
     pub fn mish(x) -> f32, pub fn mish_into { math_function!(|x| math::mish::<M>(x)) },
-    gradient { |x, g| g * mish_slope(x) }
+    gradient { math_function!(|x, g;| g * mish_slope(x)) }
     /// `1 / (1 + exp(-x))`, as `torch.sigmoid`.
     pub fn sigmoid(x) -> f32, pub fn sigmoid_into { math_function!(|x| math::sigmoid::<M>(x)) },
     gradient_of_result { |y, g| g * y * (1.0 - y) }, post_op |_| Some("sigmoid".into())
@@ -191,9 +191,11 @@ pointwise::unary_ops! {
     /// -1, 0 or 1, as `torch.sign`.
     pub fn sign(x) -> f32, pub fn sign_into { math::sign }, gradient { |_, _| 0.0 }
     /// The sine, as `torch.sin`.
-    pub fn sin(x) -> f32, pub fn sin_into { math::sin }, gradient { |x, g| g * math::cos(x) }
+    pub fn sin(x) -> f32, pub fn sin_into { math_function!(|x| math::sin(x)) },
+    gradient { math_function!(|x, g;| g * math::cos(x)) }
     /// The cosine, as `torch.cos`.
-    pub fn cos(x) -> f32, pub fn cos_into { math::cos }, gradient { |x, g: f32| -g * math::sin(x) }
+    pub fn cos(x) -> f32, pub fn cos_into { math_function!(|x| math::cos(x)) },
+    gradient { math_function!(|x, g;| -g * math::sin(x)) }
     /// The error function, as `torch.erf`.
     pub fn erf(x) -> f32, pub fn erf_into { math_function!(|x| math::erf::<M>(x)) },
     gradient { |x: f32, g| g * std::f32::consts::FRAC_2_SQRT_PI * math::exp::<Separate>(-x * x) }

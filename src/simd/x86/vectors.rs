@@ -287,18 +287,20 @@ fn pick_by_loop<V: Vector<B, Proof = ()>, const B: usize>(this: V, src: V, index
 #[inline(always)]
 fn pick_of_two(this: Two, src: Two, index: &[i32; 16]) -> Two {
     let halves = index.as_chunks::<8>().0;
-    Two(std::array::from_fn(|i| {
+    let mut picked = this;
+    for i in 0..2 {
         // SAFETY: both were made from the proof of AVX2; 8 indices. Bit 3 of an index chooses the half of the source; its
         // sign bit marks `KEEP`.
-        V256(unsafe {
+        picked.0[i] = V256(unsafe {
             let index = _mm256_loadu_si256(halves[i].as_ptr().cast());
             let low = _mm256_permutevar8x32_ps(src.0[0].0, index);
             let high = _mm256_permutevar8x32_ps(src.0[1].0, index);
             let half = _mm256_castsi256_ps(_mm256_slli_epi32::<28>(index));
-            let picked = _mm256_blendv_ps(low, high, half);
-            _mm256_blendv_ps(picked, this.0[i].0, _mm256_castsi256_ps(index))
-        })
-    }))
+            let of_src = _mm256_blendv_ps(low, high, half);
+            _mm256_blendv_ps(of_src, this.0[i].0, _mm256_castsi256_ps(index))
+        });
+    }
+    picked
 }
 
 #[cfg(test)]
