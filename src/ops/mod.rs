@@ -42,7 +42,7 @@ pub use index::cumsum::cumsum;
 pub use index::gather::{gather, index_select};
 pub use index::sort::{sort, topk};
 pub use linear::{Linear, linear, linear_fused};
-pub use matmul::matmul;
+pub use matmul::{matmul, matmul_integers};
 pub use norm::batch_norm::{BatchNorm, batch_norm};
 pub use norm::batch_norm_train::{BatchNormTrain, BatchNormTrained, batch_norm_train};
 pub use norm::group_norm::{NormParams, group_norm, instance_norm};

@@ -358,14 +358,35 @@ fn cases_of_integers() -> Vec<Case> {
     ]
 }
 
-/// Linear layers of integers.
+/// Linear layers and products of integers.
 fn cases_of_integer_layers() -> Vec<Case> {
     let x = |dtype| ("x", typed(&[2, 5], dtype));
     let weights = |dtype| ("weights", typed(&[3, 5], dtype));
     let of = |change: &[_]| with(vec![x(DType::U8), weights(DType::S8)], change);
     let half = StridedTensor::from_slice(&[0.5f32; 3], &[3]).unwrap();
     let residual = ("residual", typed(&[2, 3], DType::U8));
+    let a = |dtype| ("a", typed(&[2, 5], dtype));
+    let b = |dtype| ("b", typed(&[5, 3], dtype));
+    let product = |change: &[_]| with(vec![a(DType::U8), b(DType::S8)], change);
     vec![
+        Case(11, "matmul", product(&[a(DType::S32)]), 4, &["`a`", "s32"]),
+        Case(12, "matmul", product(&[b(DType::F32)]), 5, &["`b`", "beside `a` of u8"]),
+        Case(
+            0,
+            "matmul",
+            product(&[("a_zero_point", 256.into())]),
+            8,
+            &["`a_zero_point`", "256", "0 to 255"],
+        ),
+        Case(0, "matmul", product(&[("b_zero_point", 128.into())]), 8, &["`b_zero_point`", "-128 to 127"]),
+        Case(0, "matmul", product(&[("b", typed(&[4, 3], DType::S8))]), 7, &["5", "4"]),
+        Case(
+            0,
+            "matmul",
+            vec![("a", plain(&[2, 5])), ("b", plain(&[5, 3])), ("b_zero_point", 1.into())],
+            8,
+            &["`b_zero_point`", "leave it out"],
+        ),
         Case(11, "linear", of(&[x(DType::S32)]), 4, &["`x`", "s32"]),
         Case(12, "linear", of(&[weights(DType::F32)]), 5, &["`weights`", "takes s8 beside `x` of u8"]),
         Case(12, "linear", of(&[x(DType::F32)]), 5, &["`weights`", "beside `x` of f32"]),

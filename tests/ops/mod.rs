@@ -15,6 +15,7 @@ mod conv_transpose_post_ops;
 mod dropout;
 mod grid_sample;
 mod linear_int8;
+mod matmul_int8;
 mod norm;
 mod pad_flip_roll_shuffle;
 mod params;

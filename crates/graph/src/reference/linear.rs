@@ -104,6 +104,7 @@ fn linear(call: &Call<'_>) -> Result<Vec<f64>> {
 /// The product over the last two axes; those before them broadcast.
 fn matmul(call: &Call<'_>) -> Result<Vec<f64>> {
     let (a, b, dims) = (call.input("a")?, call.input("b")?, call.result());
+    let (numbers_a, numbers_b) = (call.centred(a, "a_zero_point")?, call.centred(b, "b_zero_point")?);
     // A vector is one row of `a`, or one column of `b`; the result has no axis for it.
     let (is_row, is_column) = (a.dims.len() == 1, b.dims.len() == 1);
     let of_a = if is_row { [&[1], &a.dims[..]].concat() } else { a.dims.clone() };
@@ -121,7 +122,7 @@ fn matmul(call: &Call<'_>) -> Result<Vec<f64>> {
             super::binary::source(i, batch, own) * size
         };
         let (from_a, from_b) = (first(&of_a, m * k), first(&of_b, k * n));
-        add_product(&a.data[from_a..][..m * k], &b.data[from_b..][..k * n], (k, n), to);
+        add_product(&numbers_a[from_a..][..m * k], &numbers_b[from_b..][..k * n], (k, n), to);
     }
     Ok(data)
 }

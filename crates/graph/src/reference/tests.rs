@@ -151,6 +151,9 @@ fn products() {
     let operands: [Operand<'_>; 2] =
         [("a", &[2, 1, 2], &[1.0, 2.0, 3.0, 4.0]), ("b", &[2, 2], &[1.0, 10.0, 100.0, 1000.0])];
     gives("matmul", &operands, &[], &[2, 1, 2], &[201.0, 2010.0, 403.0, 4030.0]);
+    let operands: [Operand<'_>; 2] = [("a", &[1, 2], &[1.0, 2.0]), ("b", &[2, 1], &[10.0, 100.0])];
+    let zero_points = [("a_zero_point", Value::Int(3)), ("b_zero_point", Value::Int(20))];
+    gives("matmul", &operands, &zero_points, &[1, 1], &[20.0 - 80.0]);
 }
 
 #[test]
