@@ -14,6 +14,7 @@ mod conv_transpose;
 mod conv_transpose_post_ops;
 mod dropout;
 mod grid_sample;
+mod linear_bf16;
 mod linear_int8;
 mod matmul_int8;
 mod norm;
