@@ -32,6 +32,12 @@ fn plain_weights_are_packed_on_every_call() {
             assert!(matches!(y, Err(Error::UnsupportedDType(_))), "{y:?}");
             continue;
         }
+        if let Err(e) = &y {
+            // oneDNN has nothing fast for one number.
+            assert!(matches!(e, Error::UnsupportedOp(_)) && (k, o) == (1, 1), "{e}");
+            assert!(e.to_string().ends_with("convert it with `to_dtype(DType::F32)`"), "{e}");
+            continue;
+        }
         let y = y.unwrap();
         assert_eq!((y.dims(), y.dtype()), (&[leading, &[o]].concat()[..], DType::BF16));
         let packed = book.reorders.iter().filter(|r| r.op == "linear" && r.cause == ledger::Cause::Packing);

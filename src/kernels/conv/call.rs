@@ -118,7 +118,11 @@ impl<'a> Call<'a> {
 
     fn refused(&self, args: &Args<'_>, why: Refusal) -> Error {
         let in_f32 = || {
-            let way = || convert(DType::F32) + ", or pass x in channels-last or in blocks of 16 channels";
+            let or = match self.g.op {
+                "linear" => "",
+                _ => ", or pass x in channels-last or in blocks of 16 channels",
+            };
+            let way = || convert(DType::F32) + or;
             (!self.is_for_all_engines()).then(way)
         };
         match why {
