@@ -1,19 +1,30 @@
-//! Linear layer and matrix product: strided only, as blocks of channels have no meaning in two dimensions.
+//! Linear layer: strided only, as blocks of channels have no meaning in two dimensions.
 
 use crate::dtype::DType;
-use crate::error::{Call, Result, fail};
-use crate::kernels::conv::epilogue::Finish;
+use crate::error::{Result, fail};
+use crate::kernels::conv::call::{Pixels, pixels as conv_of_pixels};
+use crate::kernels::conv::epilogue::{Finish, channel_values, check_operands};
+use crate::kernels::conv::implementation::ConvTypes;
+use crate::kernels::conv::integers;
+use crate::key::DispatchKey;
 use crate::layout::dims::Dims;
-use crate::layout::iterator::{self, broadcast};
 use crate::layout::memory_format::MemoryFormat;
-use crate::matmul::{MOST_ROWS, Matrix, parallel_matmul, parallel_matmul_then, rows_times_transposed};
+use crate::matmul::{MOST_ROWS, Matrix, parallel_matmul_then, rows_times_transposed};
+use crate::op::args::ArgList;
 use crate::op::facts::Packing;
-use crate::op::schema::{Ranks, data, optional_param, output_like};
-use crate::op::{Arg, Args, Backward, Gradients, Kernel, KernelResult, Op, Reads, Results, Schema};
-use crate::ops::pointwise::gradient::sum_to;
+use crate::op::kernel::Engine;
+use crate::op::params::{Params, params, with_params};
+use crate::op::schema::{Ranks, data, int, optional_data, optional_param, param_list, word};
+use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Reads, Results, Schema};
+#[cfg(feature = "onednn")]
+use crate::ops::conv::ALL_BF16;
+use crate::ops::conv::{Fusion, INT8};
+use crate::ops::matmul::matmul;
 use crate::ops::reduce;
-
-use crate::tensor::any::{Operand, Tensor, TensorRef};
+use crate::post_ops::{PostOp, PostOps};
+#[cfg(feature = "onednn")]
+use crate::simd::Isa;
+use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::strided::StridedTensor;
 
 const X_RANKS: Ranks = Ranks::at_least(1, "it has a last dimension of inputs", "pass [..., inputs]");
@@ -25,47 +36,76 @@ const WEIGHTS_RANKS: Ranks = Ranks::between(
 );
 /// Of packed layers, which come without a schema.
 const PACKED_RANKS: Ranks = Ranks::exactly(2, "they are [outputs, inputs]", "reshape them to two dimensions");
-const MATRIX_RANKS: Ranks =
-    Ranks::at_least(1, "it is a vector, or one or more matrices", "add an axis").by(&Call::Unsqueeze(0));
 
+params! {
+    /// Parameters of [`linear_fused`]: the post-ops, of which outputs are the channels, and the zero point of `x`.
+    #[derive(Default)]
+    pub struct Linear {
+        post_ops: PostOps => word("post_ops", ""),
+        x_zero_point: i64 => int("x_zero_point", 0),
+    }
+}
+
+impl Linear {
+    /// No post-ops; the integer 0 of `x` stands for 0.
+    pub fn new() -> Linear {
+        Linear::default()
+    }
+
+    /// Appends a post-op. Their order is the order of work.
+    pub fn post_op(mut self, op: PostOp) -> Linear {
+        self.post_ops = self.post_ops.then(op);
+        self
+    }
+
+    /// Of `x` of u8 or s8: the integer that stands for 0. The default is 0.
+    pub fn x_zero_point(mut self, zero_point: i64) -> Linear {
+        self.x_zero_point = zero_point;
+        self
+    }
+}
+
+const LINEAR_ARGS: &[ArgSpec] = &with_params::<7>(
+    &[
+        data("x").f32().with_ranks(X_RANKS),
+        data("weights").f32().with_ranks(WEIGHTS_RANKS).weights(),
+        optional_param("bias").f32().bias(),
+        optional_data("residual").f32(),
+        param_list("channel").f32(),
+    ],
+    Linear::SPECS,
+);
 pub(crate) static LINEAR: Op = Op::new(
-    &Schema::new(
-        "linear",
-        &[
-            data("x").f32().with_ranks(X_RANKS),
-            data("weights").f32().with_ranks(WEIGHTS_RANKS).weights(),
-            optional_param("bias").f32().bias(),
-        ],
-    )
-    .dst_like_x()
-    .packs(Packing::Linear)
-    .multiply_adds(|of| of.result_elements() * of.input("weights").last().copied().unwrap_or(0) as u64),
+    &Schema::new("linear", LINEAR_ARGS)
+        .dst_like_x()
+        .packs(Packing::Linear)
+        .multiply_adds(|of| of.result_elements() * of.input("weights").last().copied().unwrap_or(0) as u64),
 )
-.with(
-    &Kernel::rust(&linear_kernel)
-        .needing_dense()
-        .on_strided_beside(Kernel::gradient(&linear_gradient).reading(Reads::Operands)),
-);
-static MATMUL: Op = Op::new(
-    &Schema::new(
-        "matmul",
-        &[data("a").f32().with_ranks(MATRIX_RANKS), data("b").f32().with_ranks(MATRIX_RANKS).weights()],
-    )
-    .with_outputs(&[output_like("dst", "a")])
-    .packs(Packing::Matrix)
-    .multiply_adds(|of| of.result_elements() * of.input("a").last().copied().unwrap_or(0) as u64),
-)
-.with(
-    &Kernel::rust(&matmul_kernel)
-        .on_strided_beside(Kernel::gradient(&matmul_gradient).reading(Reads::Operands)),
-);
-
+.with(&[
+    (DispatchKey::STRIDED, Kernel::rust(&linear_kernel).needing_dense()),
+    #[cfg(feature = "onednn")]
+    (
+        DispatchKey::STRIDED,
+        Kernel::rust(&|args, results| linear_of_pixels(Engine::OneDnn, args, results))
+            .with_engine(Engine::OneDnn)
+            .with_dtypes(&[ALL_BF16])
+            .with_isa(Isa::Avx512Bf16)
+            .needing_dense(),
+    ),
+    (
+        DispatchKey::STRIDED,
+        Kernel::rust(&|args, results| linear_of_pixels(Engine::Rust, args, results))
+            .with_dtypes(&INT8)
+            .needing_dense(),
+    ),
+    (DispatchKey::STRIDED, Kernel::gradient(&linear_gradient).reading(Reads::Operands)),
+]);
 /// What a run of them is called in the ledger.
-const GEMM: &str = "blocktensor:gemm";
+pub(super) const GEMM: &str = "blocktensor:gemm";
 /// The same of a few rows: a product of a matrix and a vector, or a few.
 const GEMV: &str = "blocktensor:gemv";
 
-pub(super) const OPS: &[&Op] = &[&LINEAR, &MATMUL];
+pub(super) const OPS: &[&Op] = &[&LINEAR];
 
 /// `x W^T + b`, as `torch.nn.functional.linear`.
 ///
@@ -74,48 +114,56 @@ pub(super) const OPS: &[&Op] = &[&LINEAR, &MATMUL];
 /// bias, and the result is [...].
 ///
 /// # Dtypes
-/// f32; packed weights also take bf16.
+/// f32. bf16, and u8 or s8 with s8 weights, as [`conv2d`](crate::ops::conv2d) takes them: a linear layer is its convolution of single
+/// pixels, by the same kernels, with outputs as the channels of post-ops. Their weights are packed on every call.
 ///
 /// # Layouts
 /// Strided only: from a blocked activation come back with `to_strided` and flatten. A view is copied dense first, and
-/// the ledger counts it. Runs in Rust; [`PackedLinear`](crate::PackedLinear) packs the weights once and runs on oneDNN.
+/// the ledger counts it. f32 runs in Rust; [`PackedLinear`](crate::PackedLinear) packs the weights once and runs on oneDNN.
 ///
 /// # Errors
-/// `RankMismatch`, `ShapeMismatch`; `UnsupportedOp` on blocked tensors.
+/// `RankMismatch`, `ShapeMismatch`; `UnsupportedOp` on blocked tensors; of integers and bf16 those of [`conv2d`](crate::ops::conv2d).
 #[track_caller]
 pub fn linear<T: Operand>(x: &T, weights: &T, bias: Option<&StridedTensor>) -> Result<T> {
-    LINEAR.call_one(&[
-        Arg::Tensor(x.tensor_ref()),
-        Arg::Tensor(weights.tensor_ref()),
-        bias.map_or(Arg::Absent, |b| Arg::Tensor(TensorRef::Strided(b))),
-    ])
+    linear_fused(x, weights, bias, &Linear::new(), Fusion::default())
 }
 
-/// Matrix product with broadcast batch dimensions, as `torch.matmul`.
+/// [`linear`] with post-ops and their operands.
 ///
 /// ```
-/// use blocktensor::{StridedTensor, ops};
-/// let a = StridedTensor::from_slice(&[1f32, 2.0, 3.0, 4.0], &[2, 2])?;
-/// let v = StridedTensor::from_slice(&[10f32, 1.0], &[2])?;
-/// assert_eq!(ops::matmul(&a, &v)?.to_vec::<f32>()?, [12.0, 34.0]);
+/// use blocktensor::{DType, StridedTensor, ops, ops::{Fusion, Linear, PostOp}};
+/// let x = StridedTensor::from_slice(&[13u8, 7], &[1, 2])?;
+/// let w = StridedTensor::from_slice(&[2i8, 5], &[1, 2])?;
+/// let scale = StridedTensor::from_slice(&[0.5f32], &[1])?;
+/// let params = Linear::new()
+///     .x_zero_point(10)
+///     .post_op(PostOp::MulChannel)
+///     .post_op(PostOp::Quantize { dtype: DType::U8, zero_point: 100 });
+/// // 3 * 2 - 3 * 5 is -9; half of it is rounded to the even -4.
+/// let y = ops::linear_fused(&x, &w, None, &params, Fusion { channel: &[&scale], ..Fusion::default() })?;
+/// assert_eq!(y.to_vec::<u8>()?, [96]);
 /// # Ok::<(), blocktensor::Error>(())
 /// ```
 ///
-/// # Shapes
-/// `a` [..., M, K], `b` [..., K, N]; the result is [..., M, N] with the leading dimensions broadcast, contiguous. A vector `a`
-/// `[K]` is one row, a vector `b` `[K]` one column; the result has no dimension for it.
-///
-/// # Dtypes
-/// f32.
-///
-/// # Layouts
-/// Strided only; any strides, nothing is copied.
-///
 /// # Errors
-/// `RankMismatch`, `ShapeMismatch`; `UnsupportedOp` on blocked tensors.
+/// As [`linear`], and for post-op operands of the wrong shape or number.
 #[track_caller]
-pub fn matmul<T: Operand>(a: &T, b: &T) -> Result<T> {
-    MATMUL.call_one(&[Arg::Tensor(a.tensor_ref()), Arg::Tensor(b.tensor_ref())])
+pub fn linear_fused<T: Operand>(
+    x: &T,
+    weights: &T,
+    bias: Option<&StridedTensor>,
+    params: &Linear,
+    fusion: Fusion<'_, T>,
+) -> Result<T> {
+    let channel: Vec<TensorRef<'_>> = fusion.channel.iter().map(|&c| TensorRef::Strided(c)).collect();
+    let tensors = [
+        Arg::Tensor(x.tensor_ref()),
+        Arg::Tensor(weights.tensor_ref()),
+        bias.map_or(Arg::Absent, |b| Arg::Tensor(TensorRef::Strided(b))),
+        fusion.residual.map_or(Arg::Absent, |r| Arg::Tensor(r.tensor_ref())),
+        Arg::Tensors(&channel),
+    ];
+    LINEAR.call_one(ArgList::of(&tensors, params).as_slice())
 }
 
 /// Sizes of a linear layer: rows, inputs, outputs, and the result's shape.
@@ -178,49 +226,104 @@ impl LinearShape {
     }
 }
 
-fn linear_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
-    let (x, w, bias) = (args.strided(0)?, args.strided(1)?, args.optional_strided(2)?);
-    let is_vector = w.rank() == 1;
-    if let (true, Some(bias)) = (is_vector, bias) {
-        let (got, rule) = (TensorRef::Strided(bias).describe(), "weights of one dimension have no bias");
-        fail!(
-            InvalidArgument,
+/// The operands of a linear layer, checked.
+struct Layer<'a> {
+    x: &'a StridedTensor,
+    /// `[O, K]`.
+    weights: StridedTensor,
+    bias: Option<&'a StridedTensor>,
+    residual: Option<&'a StridedTensor>,
+    channel: &'a [TensorRef<'a>],
+    params: Linear,
+    shape: LinearShape,
+    /// The sizes of the result.
+    dst: Dims,
+}
+
+impl<'a> Layer<'a> {
+    fn new(args: &Args<'a>) -> Result<Layer<'a>> {
+        let (x, w, bias) = (args.strided(0)?, args.strided(1)?, args.optional_strided(2)?);
+        let is_vector = w.rank() == 1;
+        if let (true, Some(bias)) = (is_vector, bias) {
+            let (got, rule) = (TensorRef::Strided(bias).describe(), "weights of one dimension have no bias");
+            fail!(
+                InvalidArgument,
+                args.op(),
+                "bias",
+                got,
+                rule,
+                "leave it out, or reshape the weights to [1, inputs]"
+            );
+        }
+        let weights = if is_vector { w.unsqueeze(0)? } else { w.clone() };
+        let shape = LinearShape::new(x.dims(), weights.dims(), bias.map(StridedTensor::dims))?;
+        let (residual, channel) = (args.optional_tensor(3)?, args.tensors(4)?);
+        let params = Linear::read(args)?;
+        let types = ConvTypes::of(x.dtype(), &params.post_ops);
+        integers::check(
             args.op(),
-            "bias",
-            got,
-            rule,
-            "leave it out, or reshape the weights to [1, inputs]"
-        );
+            types,
+            &params.post_ops,
+            integers::zero_point(args.op(), params.x_zero_point)?,
+        )?;
+        let of_result = (&shape.dst[..], shape.dst.len() - 1, types.residual());
+        check_operands(args.op(), &params.post_ops, of_result, residual, channel)?;
+        let mut dst = shape.dst;
+        if is_vector {
+            dst.remove(dst.len() - 1);
+        }
+        Ok(Layer { x, weights, bias, residual: args.optional_strided(3)?, channel, params, shape, dst })
     }
-    let w = if is_vector { &w.unsqueeze(0)? } else { w };
-    let s = LinearShape::new(x.dims(), w.dims(), bias.map(StridedTensor::dims))?;
-    let mut dims = s.dst;
-    if is_vector {
-        dims.remove(dims.len() - 1);
-    }
-    let strides = MemoryFormat::Contiguous.strides(args.op(), &dims)?;
-    let dst = results.strided(dims, strides, None, DType::F32)?;
+}
+
+fn linear_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    let layer = Layer::new(args)?;
+    let s = &layer.shape;
+    let strides = MemoryFormat::Contiguous.strides(args.op(), &layer.dst)?;
+    let dst = results.strided(layer.dst, strides, None, DType::F32)?;
     if dst.numel() == 0 {
         return Ok(());
     }
-    let x = x.dense_at(args.op(), MemoryFormat::Contiguous, args.location())?;
-    let bias = bias.map(StridedTensor::to_vec::<f32>).transpose()?;
-    let w = matrix(w, 0, 0);
+    let dense = |t: &StridedTensor| t.dense_at(args.op(), MemoryFormat::Contiguous, args.location());
+    let (x, residual) = (dense(layer.x)?, layer.residual.map(dense).transpose()?);
+    let bias = layer.bias.map(StridedTensor::to_vec::<f32>).transpose()?;
+    let channel = channel_values(layer.channel)?;
+    let w = matrix(&layer.weights, 0, 0);
     crate::kernels::timed(
         args,
         s.implementation(w),
         || "contiguous -> contiguous".into(),
         || {
             let dst = dst.result_data::<f32>();
-            let finish = Finish::bias(bias.as_deref());
-            Ok(linear_gemm(&s, x.data::<f32>(), w, &finish, None, dst)?)
+            let finish =
+                Finish { bias: bias.as_deref(), post_ops: &layer.params.post_ops, channel: &channel };
+            let residual = residual.as_ref().map(StridedTensor::data::<f32>);
+            Ok(linear_gemm(s, x.data::<f32>(), w, &finish, residual, dst)?)
         },
     )
+}
+
+/// As the convolution of single pixels that it is, of other dtypes than f32.
+fn linear_of_pixels(engine: Engine, args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    let layer = Layer::new(args)?;
+    let of = Pixels {
+        x: layer.x,
+        rows: layer.shape.rows,
+        weights: &layer.weights,
+        bias: layer.bias,
+        residual: layer.residual,
+        channel: layer.channel,
+        post_ops: layer.params.post_ops,
+        zero_point: layer.params.x_zero_point,
+        dst: layer.dst,
+    };
+    conv_of_pixels(engine, args, results, &of)
 }
 
 /// `diff W` by `x`, `diff^T x` by the weights, and the sum of the rows of `diff` by the bias.
 fn linear_gradient(call: &Backward<'_>) -> Result<Gradients> {
     let args = &call.args;
+    Linear::read(args)?.post_ops.check_gradient(args.op())?;
     let (x, w) = (args.strided(0)?, args.strided(1)?);
     let TensorRef::Strided(diff) = call.diff()? else { unreachable!("it has the key of the operands") };
     let k = w.dims()[w.rank() - 1];
@@ -259,112 +362,8 @@ pub(crate) fn linear_gemm(
     parallel_matmul_then(s.rows, s.o, s.k, x, transposed, dst, &then)
 }
 
-fn matmul_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
-    let op = args.op();
-    let (a, b) = (args.strided(0)?, args.strided(1)?);
-    // A vector is one row of the first matrix, or one column of the second; the result has no dimension for it.
-    let (is_row, is_column) = (a.rank() == 1, b.rank() == 1);
-    let a = if is_row { &a.unsqueeze(0)? } else { a };
-    let b = if is_column { &b.unsqueeze(1)? } else { b };
-    let (ra, rb) = (a.rank() - 2, b.rank() - 2);
-    let (m, k, n) = (a.dims()[ra], a.dims()[ra + 1], b.dims()[rb + 1]);
-    if b.dims()[rb] != k {
-        fail!(
-            ShapeMismatch,
-            op,
-            "b",
-            TensorRef::Strided(b).describe(),
-            format!("a is {:?}, so b has {k} rows", a.dims()),
-            "transpose one of them, or pass matrices that meet"
-        );
-    }
-    let batch = broadcast(
-        op,
-        &[
-            iterator::Operand { dims: &a.dims()[..ra], strides: &a.strides()[..ra] },
-            iterator::Operand { dims: &b.dims()[..rb], strides: &b.strides()[..rb] },
-        ],
-    )?;
-    let mut dims = batch;
-    if !is_row {
-        dims.push(m);
-    }
-    if !is_column {
-        dims.push(n);
-    }
-    let strides = MemoryFormat::Contiguous.strides(op, &dims)?;
-    let dst = results.strided(dims, strides, None, DType::F32)?;
-    if dst.numel() == 0 {
-        return Ok(());
-    }
-    if k == 0 {
-        dst.result_data::<f32>().fill(0.0);
-        return Ok(());
-    }
-    let (a, b) = (expanded(a, &batch)?, expanded(b, &batch)?);
-    crate::kernels::timed(
-        args,
-        GEMM,
-        || "strided -> contiguous".into(),
-        || {
-            let out = dst.result_data::<f32>();
-            for (i, out) in out[..batch.iter().product::<usize>() * m * n].chunks_mut(m * n).enumerate() {
-                let start = |t: &StridedTensor| -> usize {
-                    let mut rest = i;
-                    batch.iter().enumerate().rev().fold(0, |at, (axis, &d)| {
-                        let index = rest % d;
-                        rest /= d;
-                        at + index * t.strides()[axis]
-                    })
-                };
-                let r = batch.len();
-                parallel_matmul(m, n, k, matrix(&a, start(&a), r), matrix(&b, start(&b), r), out)?;
-            }
-            Ok(())
-        },
-    )
-}
-
 /// The matrix over this axis and the next, from an element on. The stride of an axis of size 1 is ignored.
-fn matrix(t: &StridedTensor, start: usize, axis: usize) -> Matrix<'_> {
+pub(super) fn matrix(t: &StridedTensor, start: usize, axis: usize) -> Matrix<'_> {
     let step = |axis: usize| if t.dims()[axis] == 1 { 1 } else { t.strides()[axis] };
     Matrix { data: &t.data::<f32>()[start..], row: step(axis), column: step(axis + 1) }
-}
-
-/// The tensor with its leading dimensions broadcast to `batch`: a view.
-fn expanded(t: &StridedTensor, batch: &Dims) -> Result<StridedTensor> {
-    let mut dims = *batch;
-    t.dims()[t.rank() - 2..].iter().for_each(|&d| dims.push(d));
-    t.expand(&dims)
-}
-
-/// `diff b^T` and `a^T diff`, each summed over the batch axes along which its operand was repeated.
-fn matmul_gradient(call: &Backward<'_>) -> Result<Gradients> {
-    let (a, b) = (call.args.strided(0)?, call.args.strided(1)?);
-    let TensorRef::Strided(diff) = call.diff()? else { unreachable!("it has the key of the operands") };
-    let (is_row, is_column) = (a.rank() == 1, b.rank() == 1);
-    let of_column = if is_column { &diff.unsqueeze(diff.rank())? } else { diff };
-    let diff = if is_row { &of_column.unsqueeze(of_column.rank() - 1)? } else { of_column };
-    let a_matrix = if is_row { &a.unsqueeze(0)? } else { a };
-    let b_matrix = if is_column { &b.unsqueeze(1)? } else { b };
-    let turned = |t: &StridedTensor| t.transpose(t.rank() - 2, t.rank() - 1);
-    call.each(|i| {
-        let (made, operand) = match i {
-            0 => (matmul(diff, &turned(b_matrix)?)?, a),
-            // One product over all rows, where one matrix serves the whole batch.
-            _ if b_matrix.rank() == 2 => {
-                let rows = |t: &StridedTensor| {
-                    let columns = t.dims()[t.rank() - 1];
-                    t.reshape(&[t.dims()[..t.rank() - 1].iter().product(), columns])
-                };
-                (matmul(&turned(&rows(a_matrix)?)?, &rows(diff)?)?, b)
-            }
-            _ => (matmul(&turned(a_matrix)?, diff)?, b),
-        };
-        let matrix = if i == 0 { a_matrix } else { b_matrix };
-        match sum_to(made.into(), matrix.dims())? {
-            Tensor::Strided(made) => Ok(made.reshape(operand.dims())?.into()),
-            other => Ok(other),
-        }
-    })
 }

@@ -22,6 +22,7 @@
 pub(crate) mod conv;
 mod index;
 pub(crate) mod linear;
+mod matmul;
 mod norm;
 mod pointwise;
 mod pool;
@@ -40,7 +41,8 @@ pub use conv::{
 pub use index::cumsum::cumsum;
 pub use index::gather::{gather, index_select};
 pub use index::sort::{sort, topk};
-pub use linear::{linear, matmul};
+pub use linear::{Linear, linear, linear_fused};
+pub use matmul::{matmul, matmul_integers};
 pub use norm::batch_norm::{BatchNorm, batch_norm};
 pub use norm::batch_norm_train::{BatchNormTrain, BatchNormTrained, batch_norm_train};
 pub use norm::group_norm::{NormParams, group_norm, instance_norm};
@@ -103,6 +105,7 @@ const ALL: &[&[&Op]] = &[
     index::gather::OPS,
     norm::layer_norm::OPS,
     linear::OPS,
+    matmul::OPS,
     norm::local_response_norm::OPS,
     shape::pad::OPS,
     pool::avg_pool::OPS,

@@ -7,6 +7,7 @@ use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
 use crate::op::Value;
 use crate::op::facts::Packing;
+use crate::op::param_value::ParamValue;
 use crate::operator::{BoundOp, Operator};
 use crate::ops::linear::LinearShape;
 use crate::tensor::desc::TensorDesc;
@@ -55,21 +56,20 @@ impl<'a> WeightsPacker<'a> {
         x: &[usize],
         constants: &[Option<&'a StridedTensor>],
     ) -> Option<WeightsPacker<'a>> {
-        let packing = op.registered().schema().facts.packing?;
+        let packing = op.packing()?;
         let constant = |at: usize| constants.get(at).copied().flatten();
         let weights = constant(op.weights()?)?;
         let bias = match op.bias() {
             Some(at) => Some(constant(at)?),
             None => None,
         };
-        let is_matrix = weights.rank() == 2 && x.len() >= 2;
-        (packing != Packing::Matrix || is_matrix).then_some(WeightsPacker {
-            op,
-            packing,
-            weights,
-            bias,
-            how: How::AsAsked,
-        })
+        let is_packed = match packing {
+            Packing::Conv => true,
+            // Integers are packed in each run.
+            Packing::Linear => weights.dtype().is_float(),
+            Packing::Matrix => weights.dtype().is_float() && weights.rank() == 2 && x.len() >= 2,
+        };
+        is_packed.then_some(WeightsPacker { op, packing, weights, bias, how: How::AsAsked })
     }
 
     /// The same for the direct algorithm, whatever the op's parameters say.
@@ -165,9 +165,17 @@ impl BoundOp {
         roles.filter(|(_, role)| role.is_none()).map(|(i, _)| i).collect()
     }
 
+    /// How its weights are packed. Packed linear layers have no post-ops.
+    fn packing(&self) -> Option<Packing> {
+        let packing = self.registered().schema().facts.packing?;
+        let has_post_ops =
+            || matches!(self.param("post_ops"), Some(ParamValue::Str(words)) if !words.is_empty());
+        (packing == Packing::Conv || !has_post_ops()).then_some(packing)
+    }
+
     /// The op that packed weights of this op compute: a matrix product becomes a linear layer. `None` if they cannot be packed.
     pub fn packed_op(&self) -> Option<&'static str> {
-        Some(match self.registered().schema().facts.packing? {
+        Some(match self.packing()? {
             Packing::Conv => self.op(),
             Packing::Linear | Packing::Matrix => crate::ops::linear::LINEAR.schema().name,
         })

@@ -276,10 +276,23 @@ impl PostOps {
                 op,
                 "post_ops",
                 format!("`{self}`"),
-                "only a convolution of u8 or s8 has a quantised residual, or a quantised result",
+                "only a convolution or linear layer of u8 or s8 has a quantised residual, or a quantised result",
                 "pass x as u8 or s8, or call `quantize` on the result",
             ))),
         }
+    }
+
+    /// Checks that a gradient has all that it needs.
+    ///
+    /// # Errors
+    /// `InvalidArgument` unless the list is empty.
+    pub(crate) fn check_gradient(&self, op: &'static str) -> Result<()> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let rule = "a gradient needs the values before each post-op, which a fused call does not keep";
+        let remedy = "call the post-ops as ops of their own";
+        Err(Error::InvalidArgument(Complaint::new(op, "post_ops", self.to_string(), rule, remedy)))
     }
 
     fn bad(got: &str, rule: &str) -> Error {

@@ -49,7 +49,8 @@ fn by_schema(c: &Case<'_>) -> Option<Call> {
 fn binary(c: &Case<'_>) -> Option<Call> {
     let schema = registry::op(&c.op)?.schema();
     let is_data = |i: usize, name| schema.args[i].name == name && schema.args[i].kind == ArgKind::Data;
-    let is_binary = schema.args.len() == 2 && is_data(0, "a") && is_data(1, "b");
+    let has_defaults = schema.args.iter().skip(2).all(|arg| !arg.kind.is_required());
+    let is_binary = schema.args.len() >= 2 && is_data(0, "a") && is_data(1, "b") && has_defaults;
     (is_binary && c.has("x") && c.has("z"))
         .then(|| (schema.name, vec![("a", c.data("x")), ("b", c.data("z"))]))
 }

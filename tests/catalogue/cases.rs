@@ -52,6 +52,7 @@ pub fn cases() -> Vec<Case> {
     let mut all = cases_of_numbers();
     all.extend(cases_of_integers());
     all.extend(cases_of_integer_convolutions());
+    all.extend(cases_of_integer_layers());
     all
 }
 
@@ -354,12 +355,65 @@ fn cases_of_integers() -> Vec<Case> {
         ),
         Case(11, "max_pool2d", vec![("x", typed(&DIMS, DType::S32)), kernel()], 4, &["s32"]),
         Case(11, "avg_pool2d", vec![("x", bytes()), kernel()], 4, &["u8"]),
+    ]
+}
+
+/// Linear layers and products of integers.
+fn cases_of_integer_layers() -> Vec<Case> {
+    let x = |dtype| ("x", typed(&[2, 5], dtype));
+    let weights = |dtype| ("weights", typed(&[3, 5], dtype));
+    let of = |change: &[_]| with(vec![x(DType::U8), weights(DType::S8)], change);
+    let half = StridedTensor::from_slice(&[0.5f32; 3], &[3]).unwrap();
+    let residual = ("residual", typed(&[2, 3], DType::U8));
+    let a = |dtype| ("a", typed(&[2, 5], dtype));
+    let b = |dtype| ("b", typed(&[5, 3], dtype));
+    let product = |change: &[_]| with(vec![a(DType::U8), b(DType::S8)], change);
+    vec![
+        Case(11, "matmul", product(&[a(DType::S32)]), 4, &["`a`", "s32"]),
+        Case(12, "matmul", product(&[b(DType::F32)]), 5, &["`b`", "beside `a` of u8"]),
         Case(
-            11,
+            0,
+            "matmul",
+            product(&[("a_zero_point", 256.into())]),
+            8,
+            &["`a_zero_point`", "256", "0 to 255"],
+        ),
+        Case(0, "matmul", product(&[("b_zero_point", 128.into())]), 8, &["`b_zero_point`", "-128 to 127"]),
+        Case(0, "matmul", product(&[("b", typed(&[4, 3], DType::S8))]), 7, &["5", "4"]),
+        Case(
+            0,
+            "matmul",
+            vec![("a", plain(&[2, 5])), ("b", plain(&[5, 3])), ("b_zero_point", 1.into())],
+            8,
+            &["`b_zero_point`", "leave it out"],
+        ),
+        Case(11, "linear", of(&[x(DType::S32)]), 4, &["`x`", "s32"]),
+        Case(12, "linear", of(&[weights(DType::F32)]), 5, &["`weights`", "takes s8 beside `x` of u8"]),
+        Case(12, "linear", of(&[x(DType::F32)]), 5, &["`weights`", "beside `x` of f32"]),
+        Case(0, "linear", of(&[("x_zero_point", 256.into())]), 8, &["`x_zero_point`", "256"]),
+        Case(0, "linear", of(&[("bias", half.into())]), 8, &["`bias`", "0.5", "whole"]),
+        Case(0, "linear", of(&[("weights", typed(&[3, 4], DType::S8))]), 7, &["5", "4"]),
+        Case(
+            0,
             "linear",
-            vec![("x", typed(&[2, 5], DType::U8)), ("weights", typed(&[3, 5], DType::S8))],
+            of(&[("weights", typed(&[3, 0], DType::S8)), ("x", typed(&[2, 0], DType::U8))]),
+            8,
+            &["`weights`", "at least one channel"],
+        ),
+        Case(0, "linear", of(&[("post_ops", "mul_channel".into())]), 8, &["`channel`", "takes 1"]),
+        Case(
+            0,
+            "linear",
+            of(&[("post_ops", "residual(s8,0.5,3)".into()), residual.clone()]),
             4,
-            &["u8"],
+            &["`residual`", "which state its dtype"],
+        ),
+        Case(
+            0,
+            "linear",
+            of(&[("post_ops", "residual".into()), residual]),
+            4,
+            &["`residual`", "f32 where x is of integers"],
         ),
     ]
 }
@@ -413,7 +467,7 @@ fn cases_of_integer_convolutions() -> Vec<Case> {
             "conv2d",
             conv(std::slice::from_ref(&quantized)),
             8,
-            &["`post_ops`", "only a convolution of u8 or s8"],
+            &["`post_ops`", "only a convolution or linear layer of u8 or s8"],
         ),
         Case(
             0,
@@ -444,7 +498,7 @@ fn cases_of_integer_convolutions() -> Vec<Case> {
             "conv2d",
             of(&[("post_ops", "residual".into()), residual(DType::U8)]),
             4,
-            &["`residual`", "f32 in a convolution of integers"],
+            &["`residual`", "f32 where x is of integers"],
         ),
         Case(0, "conv2d", of(&[("post_ops", "residual(u8,0.5,3)".into())]), 8, &["`residual`", "nothing"]),
         Case(0, "conv2d", of(&[quantized, residual(DType::U8)]), 8, &["`residual`", "quantize(u8,3)"]),

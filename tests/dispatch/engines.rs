@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use blocktensor::dispatch::schema::{ArgKind, DTypes};
-use blocktensor::dispatch::{self, DTypeTuple, DispatchKey, Op, Value};
+use blocktensor::dispatch::{self, DTypeTuple, DispatchKey, Engine, Op, Value};
 use blocktensor::testing::inject;
 use blocktensor::{DType, Layout, MemoryFormat, StridedTensor, Tensor, WeightsKind, ledger};
 
@@ -45,7 +45,12 @@ pub fn ran(op: &Op, key: DispatchKey) -> Ran {
     let first = |t: &DTypeTuple| t.operands.iter().zip(&fixed).find(|(_, fixed)| !**fixed).map(|(d, _)| *d);
     let dtypes: Vec<DType> =
         tuples.map(|t| first(t).or(t.operands.first().copied()).unwrap_or(DType::F32)).collect();
-    for (what, given) in calls(op, key, &dtypes) {
+    let mut all = calls(op, key, &dtypes);
+    if name == "linear" && op.kernels(key).any(|kernel| kernel.engine == Engine::OneDnn) {
+        let of = |dims: &[usize]| plain(dims).to_dtype(DType::BF16).unwrap().into();
+        all.push(("bf16".into(), vec![("x", of(&[33, 256])), ("weights", of(&[64, 256]))]));
+    }
+    for (what, given) in all {
         let ((results, book), seen) = inject(None, || ledger::record(|| dispatch::call(name, &given)));
         let results = results.unwrap_or_else(|e| panic!("{name} on {key}, {what}: {e}"));
         let as_operator = blocktensor::testing::check_operator(name, &given).unwrap();
@@ -223,7 +228,8 @@ fn what_runs_is_what_the_registry_says() {
     for op in dispatch::ops() {
         for key in [DispatchKey::STRIDED, DispatchKey::BLOCKED] {
             let mut engines: Vec<String> = op.kernels(key).map(|kernel| kernel.engine.to_string()).collect();
-            // One for f32 and one for bf16.
+            // One for f32 and one for bf16, in the order in which they are said.
+            engines.sort_by_key(|engine| engine != "oneDNN");
             engines.dedup();
             if engines.is_empty() {
                 continue;

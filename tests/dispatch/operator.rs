@@ -269,7 +269,14 @@ fn infer_and_run_refuse_bad_operands_with_the_same_error() {
         same += 1;
     }
     // `var + eps`, scales, zero points, and weights and bias of integers have rules, but `infer` has no elements to check.
-    assert!(of_values.into_iter().eq(["batch_norm", "conv2d", "dequantize", "quantize", "requantize"]));
+    assert!(of_values.into_iter().eq([
+        "batch_norm",
+        "conv2d",
+        "dequantize",
+        "linear",
+        "quantize",
+        "requantize"
+    ]));
     assert!(same > 60 && not_bound < 20, "{same} {not_bound}");
 }
 

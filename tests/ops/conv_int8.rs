@@ -421,7 +421,7 @@ fn what_does_not_go_together_is_an_error() {
         (call(&f32(&x), &w, &[]), "weights"),
         (
             call(&f32(&x), &f32(&w), &[("post_ops", "quantize(u8,0)".into())]),
-            "only a convolution of u8 or s8",
+            "only a convolution or linear layer of u8 or s8",
         ),
         (call(&f32(&x), &f32(&w), &[("x_zero_point", 3i64.into())]), "leave it out"),
         (call(&x, &w, &[("x_zero_point", (-1i64).into())]), "pass 0 to 255"),

@@ -9,7 +9,7 @@ use blocktensor_graph::{Graph, Layouts, Param, Plan, PlanOptions, Profiles, Valu
 
 use crate::integers::Net;
 
-/// Four convolutions, two of which have the same sizes and parameters. Quantised, or in f32.
+/// Four convolutions, two of which have the same sizes and parameters, an average pool, and a product with means. Quantised, or in f32.
 fn graph(quantised: bool) -> Graph {
     let mut n = Net::new();
     let padded: [(&str, Param); 1] = [("padding", 1i64.into())];
@@ -25,7 +25,15 @@ fn graph(quantised: bool) -> Graph {
     let x = conv(&mut n, x, &[16, 16, 3, 3], &padded);
     let x = conv(&mut n, x, &[24, 16, 1, 1], &[]);
     let x = conv(&mut n, x, &[24, 1, 3, 3], &[padded[0].clone(), ("groups", 24i64.into())]);
-    n.graph.output("y", x).unwrap();
+    let pooled = n.op("avg_pool2d", &[("x", x)], &[("kernel", vec![2i64, 2].into())]);
+    let x = rounded(&mut n, pooled);
+    let means = n.op("global_avg_pool", &[("x", x)], &[]);
+    let means = rounded(&mut n, means);
+    let y = n.op("mul", &[("a", x), ("b", means)], &[]);
+    let y = rounded(&mut n, y);
+    let y = n.op("add", &[("a", y), ("b", x)], &[]);
+    let y = rounded(&mut n, y);
+    n.graph.output("y", y).unwrap();
     n.graph
 }
 
@@ -33,15 +41,13 @@ fn plan(graph: &Graph, folder: &Path) -> Plan {
     graph.plan(&PlanOptions::default().profiles(Profiles::KeptIn(folder.into()))).unwrap()
 }
 
-/// What times are kept of, in a folder: the operators of f32 that convolve.
-fn convolutions_in_f32(folder: &Path) -> BTreeSet<String> {
+/// What times are kept of, in a folder: the operators of f32 with this name.
+fn in_f32(folder: &Path, op: &str) -> BTreeSet<String> {
     let file = std::fs::read_dir(folder).unwrap().next().unwrap().unwrap().path();
     let text = std::fs::read_to_string(file).unwrap();
     let contents: serde_json::Value = serde_json::from_str(&text).unwrap();
     let keys = contents["profiles"].as_object().unwrap().keys();
-    keys.filter(|key| key.starts_with("conv2d") && !key.contains("u8") && !key.contains("s8"))
-        .cloned()
-        .collect()
+    keys.filter(|key| key.starts_with(op) && !key.contains("u8") && !key.contains("s8")).cloned().collect()
 }
 
 #[test]
@@ -60,13 +66,17 @@ fn quantised_operators_are_measured_in_f32_too() {
         planned = plan(&graph(true), folder.path());
     }
     let compared = planned.measurements().unwrap().compared_with_f32.clone().unwrap();
-    assert_eq!(compared.operators, 3, "{planned}");
-    let measured = convolutions_in_f32(folder.path());
+    assert_eq!(compared.operators, 7, "{planned}");
+    assert!(compared.unknown < compared.operators, "nothing was compared: {planned}");
+    for op in ["avg_pool2d", "global_avg_pool", "mul", "add"].iter().filter(|_| compared.unknown == 0) {
+        assert!(!in_f32(folder.path(), op).is_empty(), "{op}: {planned}");
+    }
+    let measured = in_f32(folder.path(), "conv2d");
     assert!(measured.len() >= 3, "{measured:#?}");
     // A plan of the same model in f32 finds all of its convolutions measured.
     plan(&graph(false), folder.path());
     if compared.unknown == 0 {
-        assert_eq!(convolutions_in_f32(folder.path()), measured);
+        assert_eq!(in_f32(folder.path(), "conv2d"), measured);
     }
     // The text has what the list has.
     let text = planned.to_string();

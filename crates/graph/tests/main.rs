@@ -6,6 +6,7 @@ mod errors;
 mod faults;
 mod groups;
 mod integers;
+mod layers;
 mod like;
 mod moves;
 mod names;

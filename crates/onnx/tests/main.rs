@@ -4,6 +4,7 @@ mod bad_files;
 mod definitions;
 mod exported;
 mod external;
+mod integer_batches;
 mod integer_products;
 mod integers;
 mod memory;

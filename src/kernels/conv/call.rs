@@ -5,11 +5,12 @@ use super::implementation::{
     ConvImplementation, ConvKernel, ConvOperands, ConvTypes, Elements, NoKernel, Problem, Refusal, run,
 };
 use super::weights::{PlainWeights, output_first, pack, repack};
-use super::{Algorithm, ConvGeometry, ConvParams, implementations, integers, kind_of};
+use super::{Algorithm, ConvGeometry, ConvNumbers, ConvParams, implementations, integers, kind_of};
 use crate::dtype::DType;
 use crate::error::{self, Complaint, Error, Result, Text, Unsupported, fail};
 use crate::key::DispatchKey;
 use crate::layout::blocked::Layout;
+use crate::layout::dims::Dims;
 use crate::layout::either::SourceLayout;
 use crate::layout::memory_format::MemoryFormat;
 use crate::op::kernel::Engine;
@@ -57,7 +58,7 @@ impl<'a> Call<'a> {
         let (residual, channel) = (args.optional_tensor(3)?, args.tensors(4)?);
         let types = ConvTypes::of(x.dtype(), &params.post_ops);
         integers::check(args.op(), types, &params.post_ops, g.zero_point)?;
-        check_operands(args.op(), &params.post_ops, (&g.dst_dims(), types.residual()), residual, channel)?;
+        check_operands(args.op(), &params.post_ops, (&g.dst_dims(), 1, types.residual()), residual, channel)?;
         Ok(Call {
             g,
             types,
@@ -117,7 +118,11 @@ impl<'a> Call<'a> {
 
     fn refused(&self, args: &Args<'_>, why: Refusal) -> Error {
         let in_f32 = || {
-            let way = || convert(DType::F32) + ", or pass x in channels-last or in blocks of 16 channels";
+            let or = match self.g.op {
+                "linear" => "",
+                _ => ", or pass x in channels-last or in blocks of 16 channels",
+            };
+            let way = || convert(DType::F32) + or;
             (!self.is_for_all_engines()).then(way)
         };
         match why {
@@ -278,10 +283,79 @@ fn strided(engine: Engine, args: &Args<'_>, results: &mut Results<'_>) -> Kernel
         (spatial, true) => output_first(args.op(), given, spatial, params.groups)?,
     };
     let call = Call::new(args, &params, w.dims())?;
-    let (g, location) = (&call.g, args.location());
+    let g = &call.g;
     let desc =
         FormatRule::AnySuggests.desc(args.op(), &format_operands(x, given), &g.dst_dims(), call.types.dst)?;
     let format = MemoryFormat::of_dense(&g.dst_dims(), desc.strides().unwrap_or(&[]));
+    computed(engine, (args, results), &call, (x, &w), desc, (format, format))
+}
+
+/// A linear layer, which is a convolution of one image: its rows are the pixels, channels-last.
+pub(crate) struct Pixels<'a> {
+    /// [..., C].
+    pub x: &'a StridedTensor,
+    pub rows: usize,
+    /// [O, C].
+    pub weights: &'a StridedTensor,
+    pub bias: Option<&'a StridedTensor>,
+    /// [..., O].
+    pub residual: Option<&'a StridedTensor>,
+    pub channel: &'a [TensorRef<'a>],
+    pub post_ops: PostOps,
+    pub zero_point: i64,
+    /// The sizes of the result, whose elements lie in rows.
+    pub dst: Dims,
+}
+
+/// Computes a linear layer on this engine. The operands of its post-ops are checked.
+pub(crate) fn pixels(
+    engine: Engine,
+    args: &Args<'_>,
+    results: &mut Results<'_>,
+    of: &Pixels<'_>,
+) -> KernelResult {
+    let (op, spatial) = (args.op(), 2);
+    let numbers = ConvNumbers {
+        stride: Dims::filled(1, spatial),
+        padding: Dims::filled(0, 2 * spatial),
+        dilation: Dims::filled(1, spatial),
+        groups: 1,
+        transposed: None,
+        zero_point: integers::zero_point(op, of.zero_point)?,
+    };
+    let bias_dims = of.bias.map(StridedTensor::dims);
+    let weights = of.weights.unsqueeze(2)?.unsqueeze(3)?;
+    let image = [of.rows.min(1), weights.dims()[1], 1, of.rows.max(1)];
+    let g = ConvGeometry::new(op, spatial, &image, weights.dims(), bias_dims, &numbers)?;
+    let types = ConvTypes::of(of.x.dtype(), &of.post_ops);
+    integers::check(op, types, &of.post_ops, g.zero_point)?;
+    let call = Call {
+        g,
+        types,
+        bias: of.bias,
+        residual: of.residual.map(TensorRef::Strided),
+        channel: of.channel,
+        post_ops: of.post_ops,
+        algorithm: Algorithm::Direct,
+        allow_reference: false,
+    };
+    let strides = MemoryFormat::Contiguous.strides(op, &of.dst)?;
+    let desc = TensorDesc::of_strides(of.dst, strides, None, call.types.dst);
+    let dense = (MemoryFormat::Contiguous, MemoryFormat::ChannelsLast);
+    computed(engine, (args, results), &call, (of.x, &weights), desc, dense)
+}
+
+/// Computes a call of strided tensors on this engine. The kernel reads dense copies of them in the first format, which are its problem's
+/// source and result in the second.
+fn computed(
+    engine: Engine,
+    (args, results): (&Args<'_>, &mut Results<'_>),
+    call: &Call<'_>,
+    (x, w): (&StridedTensor, &StridedTensor),
+    desc: TensorDesc,
+    (copied, format): (MemoryFormat, MemoryFormat),
+) -> KernelResult {
+    let (g, location) = (&call.g, args.location());
     let problem = call.problem(SourceLayout::Strided(format), None);
     let empty = g.dst_dims().contains(&0);
     if engine != Engine::Rust && call.is_for_all_engines() {
@@ -302,14 +376,14 @@ fn strided(engine: Engine, args: &Args<'_>, results: &mut Results<'_>) -> Kernel
     }
     let dense = |t: &StridedTensor| match kernel.takes_any_strides() {
         true => Ok(t.clone()),
-        false => t.dense_at(g.op, format, location),
+        false => t.dense_at(g.op, copied, location),
     };
     let x = dense(x)?;
     let residual = match call.residual {
         Some(TensorRef::Strided(r)) => Some(dense(r)?),
         _ => None,
     };
-    let weights = pack(&*kernel, &PlainWeights::new(g, &w), call.types.weights, location)?;
+    let weights = pack(&*kernel, &PlainWeights::new(g, w), call.types.weights, location)?;
     let bias = call.bias.map(StridedTensor::values).transpose()?;
     integers::check_bias(g.op, call.types, bias.as_deref())?;
     let channel = channel_values(call.channel)?;
@@ -320,6 +394,6 @@ fn strided(engine: Engine, args: &Args<'_>, results: &mut Results<'_>) -> Kernel
         residual: residual.as_ref().map(|r| elements(TensorRef::Strided(r))),
         location,
     };
-    let layouts = || format!("{} -> {format}", x.format_name());
+    let layouts = || format!("{} -> {copied}", x.format_name());
     Ok(run(&*kernel, (g.op, args.key()), layouts, &operands, dst.result_bytes(), scratchpad)?)
 }

@@ -90,7 +90,7 @@ pub(crate) fn check_bias(op: &'static str, types: ConvTypes, bias: Option<&[f32]
             op,
             "bias",
             value.to_string(),
-            "the bias of an integer convolution is added to its sums: whole numbers up to 2^24",
+            "the bias is added to sums of integers: whole numbers up to 2^24",
             "divide it by the scales of x and weights and round it, or add it with the post-op `add_channel`"
         ),
     }

@@ -32,6 +32,7 @@ pub(crate) mod params;
 pub(crate) mod phases;
 mod pointwise;
 pub(crate) mod preferred;
+pub(crate) mod products;
 mod tiled;
 pub(crate) mod weights;
 pub(crate) mod winograd;

@@ -168,7 +168,7 @@ pub(crate) fn in_order(op: &'static str, data: Arc<Buffer>, dtype: DType) -> Res
 }
 
 /// Runs `work`, with an entry in the ledger: packing from one layout into another.
-fn moved<R: ledger::Moved>(
+pub(super) fn moved<R: ledger::Moved>(
     op: &'static str,
     dims: &[usize],
     (from, to): (&dyn Display, &dyn Display),

@@ -1,6 +1,6 @@
 //! The gradients of a convolution, transposed or not, by its source, weights and bias.
 
-use crate::error::{Error, Result, Unsupported, fail};
+use crate::error::{Error, Result, Unsupported};
 use crate::kernels::conv::{Algorithm, ConvGeometry, ConvParams, kind_of};
 use crate::kernels::gradient::conv_weights;
 use crate::layout::blocked::Layout;
@@ -32,16 +32,7 @@ use crate::weights_kind::WeightsKind;
 pub(super) fn gradient(call: &Backward<'_>) -> Result<Gradients> {
     let args = &call.args;
     let params = ConvParams::read(args)?;
-    if !params.post_ops.is_empty() {
-        fail!(
-            InvalidArgument,
-            args.op(),
-            "post_ops",
-            params.post_ops.to_string(),
-            "a gradient needs the values before each post-op, which a fused call does not keep",
-            "call the post-ops as ops of their own"
-        );
-    }
+    params.post_ops.check_gradient(args.op())?;
     let (spatial, transposed) = kind_of(args.op());
     let (x, w, diff) = (args.tensor(0)?, args.tensor(1)?, call.diff()?);
     let numbers = params.numbers(args.op(), spatial, transposed)?;

@@ -138,14 +138,17 @@ const ONEDNN: Kernel =
 /// Products of bfloat16 are added up in f32; bias and numbers a channel are f32. Without the instructions for it, oneDNN is slower
 /// than with f32.
 #[cfg(feature = "onednn")]
-const ONEDNN_BF16: Kernel = ONEDNN
-    .with_dtypes(&[DTypeTuple { operands: &[BF16, BF16, F32, BF16, F32], results: &[BF16] }])
-    .with_isa(Isa::Avx512Bf16);
+const ONEDNN_BF16: Kernel = ONEDNN.with_dtypes(&[ALL_BF16]).with_isa(Isa::Avx512Bf16);
+/// Source, weights, bias, residual and numbers a channel, of bf16 and f32.
+#[cfg(feature = "onednn")]
+pub(super) const ALL_BF16: DTypeTuple =
+    DTypeTuple { operands: &[BF16, BF16, F32, BF16, F32], results: &[BF16] };
 const RUST: Kernel = kernel(&|args, results| call::on(Engine::Rust, args, results));
 
 /// Exact sums of integers on every machine; fast with VNNI, of AVX-512 or AVX.
 const RUST_INT8: Kernel = RUST.with_dtypes(&INT8);
-const INT8: [DTypeTuple; 24] = {
+/// The same of integers.
+pub(super) const INT8: [DTypeTuple; 24] = {
     // Source; residual; result.
     const OPERANDS: [[DType; 5]; 6] = [
         [U8, S8, F32, F32, F32],

@@ -218,7 +218,7 @@ impl AnyPackedConv {
         for &t in channel {
             refuse(g.op, "channel", t, NOT_READ)?;
         }
-        check_operands(g.op, &self.post_ops, (&g.dst_dims(), self.types.residual()), residual, channel)?;
+        check_operands(g.op, &self.post_ops, (&g.dst_dims(), 1, self.types.residual()), residual, channel)?;
         residual.map_or(Ok(()), |r| self.check_place(g, "residual", r))
     }
 

@@ -1,4 +1,5 @@
-//! What the convolutions of integers would be, had their model left them in f32. Measured planning compares both.
+//! What quantised operators would be, had their model left them in f32. Measured planning compares both. A `lookup` has none: its table
+//! does not tell which functions made it, and reads and writes a fourth of the bytes.
 
 use std::ops::Range;
 
@@ -11,19 +12,20 @@ use crate::Param;
 use crate::error::Result;
 use crate::network::{Links, Network, Node, Operation, Origin, TensorId, facts};
 
-/// Operators of f32 with the sizes and parameters of convolutions of integers. Several of these may have the same one.
+/// Operators of f32 with the sizes and parameters of quantised ones. Several of these may have the same one.
 #[derive(Debug, Default)]
 pub(crate) struct Twins {
     twins: Vec<Twin>,
-    /// The nodes of integers, in order, with the number of the twin of each.
+    /// The quantised nodes, in order, with the number of the twin of each.
     pub(crate) of: Vec<(usize, usize)>,
 }
 
 impl Twins {
-    /// Of all convolutions of integers.
+    /// Of all convolutions, sums, products and average pools of integers.
     pub(crate) fn of(network: &Network) -> Twins {
-        let is_of_integers =
-            |node: &Node| convolution(node) && is_byte(network.tensor(node.inputs[0]).dtype());
+        let is_of_integers = |node: &Node| {
+            (convolution(node) || of_bytes(node)) && is_byte(network.tensor(node.inputs[0]).dtype())
+        };
         let mut found = Twins::default();
         if !network.nodes.iter().any(is_of_integers) {
             return found;
@@ -31,7 +33,12 @@ impl Twins {
         let links = Links::of(network);
         for (i, node) in network.nodes.iter().enumerate().filter(|(_, node)| is_of_integers(node)) {
             // What no op of f32 computes has none.
-            let Ok(Some(twin)) = Twin::of(network, node, &links) else { continue };
+            let twin = if of_bytes(node) {
+                Twin::of_bytes(network, node)
+            } else {
+                Twin::of_convolution(network, node, &links)
+            };
+            let Ok(Some(twin)) = twin else { continue };
             let place = found.twins.iter().position(|other| *other == twin);
             found.of.push((i, place.unwrap_or(found.twins.len())));
             if place.is_none() {
@@ -64,7 +71,28 @@ struct Twin {
 }
 
 impl Twin {
-    fn of(network: &Network, node: &Node, links: &Links) -> blocktensor::Result<Option<Twin>> {
+    /// Of a sum, a product or an average pool.
+    fn of_bytes(network: &Network, node: &Node) -> blocktensor::Result<Option<Twin>> {
+        let dims = |id: TensorId| network.tensor(id).dims().to_vec();
+        let Some(op) = node.op.bound() else { return Ok(None) };
+        let names = node.op.inputs().iter().copied().zip(&node.inputs);
+        let operands: Vec<Named> =
+            names.map(|(name, &id)| (name, dims(id), network.tensor(id).constant().is_some())).collect();
+        let own = |(name, _): &(&str, &ParamValue)| !SCALES.iter().any(|end| name.ends_with(end));
+        let params: Vec<(&str, Param)> =
+            op.params().filter(own).map(|(name, value)| (name, value.into())).collect();
+        let image = &operands[0].1[2..];
+        let ops = match op.op() {
+            "quantized_add" => vec![bound("add", &operands, &params)?],
+            "quantized_mul" => vec![bound("mul", &operands, &params)?],
+            // A window of all is what models write as a global pool.
+            _ if is_list(op, "kernel", image) => vec![bound("global_avg_pool", &operands, &[])?],
+            _ => vec![bound(&format!("avg_pool{}d", image.len()), &operands, &params)?],
+        };
+        Ok(Some(Twin { ops, operands: unnamed(operands), result: dims(node.outputs[0]) }))
+    }
+
+    fn of_convolution(network: &Network, node: &Node, links: &Links) -> blocktensor::Result<Option<Twin>> {
         let named = |name: &str| node.op.inputs().iter().position(|n| *n == name).map(|at| node.inputs[at]);
         let (Some(x), Some(w), Some(op)) = (named("x"), named("weights"), node.op.bound()) else {
             return Ok(None);
@@ -139,6 +167,20 @@ impl Twin {
         }
         Ok(first..network.nodes.len())
     }
+}
+
+/// Whether the node computes a sum, a product or an average pool of quantised numbers.
+fn of_bytes(node: &Node) -> bool {
+    matches!(node.op.op(), "quantized_add" | "quantized_mul" | "quantized_avg_pool")
+}
+
+/// How the parameters end that say what integers stand for.
+const SCALES: [&str; 3] = ["scale", "zero_point", "dtype"];
+
+/// Whether a parameter is this list.
+fn is_list(op: &BoundOp, name: &str, list: &[usize]) -> bool {
+    let is = |given: &[i64]| given.iter().map(|&v| usize::try_from(v).ok()).eq(list.iter().map(|&v| Some(v)));
+    matches!(op.param(name), Some(ParamValue::Ints(given)) if is(given))
 }
 
 type Named = (&'static str, Vec<usize>, bool);

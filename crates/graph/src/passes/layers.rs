@@ -115,7 +115,9 @@ pub(super) fn as_convolutions(network: &mut Network) -> Result<usize> {
 
 /// The node that dequantises the weights of a linear layer of integers, and their integers, where a convolution would take them.
 fn layer_of(network: &Network, node: &Node, links: &Links) -> Result<Option<(Node, StridedTensor)>> {
-    if node.op.op() != "linear" || node.op.bound().is_none() {
+    let is_plain = node.op.inputs().iter().all(|name| ["x", "weights", "bias"].contains(name));
+    let has_post_ops = matches!(node.op.param("post_ops"), Some(ParamValue::Str(words)) if !words.is_empty());
+    if node.op.op() != "linear" || !is_plain || has_post_ops {
         return Ok(None);
     }
     let (x, w) = (node.inputs[0], node.inputs[1]);

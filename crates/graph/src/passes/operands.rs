@@ -1,6 +1,6 @@
 //! Constants of element-wise arithmetic, in the form in which kernels take them on every layout.
 
-use blocktensor::{MemoryFormat, StridedTensor};
+use blocktensor::{DType, MemoryFormat, StridedTensor};
 
 use super::layers;
 use crate::Param;
@@ -21,7 +21,12 @@ pub(super) fn run(network: &mut Network) -> Result<usize> {
 fn to_linear(network: &mut Network, i: usize) -> Result<bool> {
     let &[x, matrix] = &network.nodes[i].inputs[..] else { return Ok(false) };
     let Some(weights) = network.tensor(matrix).constant.clone() else { return Ok(false) };
-    if weights.rank() != 2 || network.tensor(x).dims.len() < 2 || network.tensor(x).constant.is_some() {
+    let is_f32 = weights.dtype() == DType::F32;
+    if !is_f32
+        || weights.rank() != 2
+        || network.tensor(x).dims.len() < 2
+        || network.tensor(x).constant.is_some()
+    {
         return Ok(false);
     }
     let weights = weights.transpose(0, 1)?.contiguous(MemoryFormat::Contiguous)?;

@@ -70,7 +70,7 @@ fn layer_weights(network: &Network, node: &Node) -> Option<usize> {
     let op = node.op.op();
     let plain = match node.op.param("post_ops") {
         Some(ParamValue::Str(words)) => words.is_empty(),
-        _ => op == "linear",
+        _ => false,
     };
     if !plain || !(op.starts_with("conv") || op == "linear") {
         return None;

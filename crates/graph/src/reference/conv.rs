@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::post_ops::Fused;
-use super::{Call, Evaluate, each, filled, image, in_parts};
+use super::{Call, Evaluate, filled, image, in_parts};
 use crate::error::Result;
 
 pub(super) fn evaluator(op: &str) -> Option<Evaluate> {
@@ -146,15 +146,7 @@ fn run(call: &Call<'_>, transposed: bool) -> Result<Vec<f64>> {
     };
     let fused = Fused::of(call)?;
     // Padding stands for 0, as the zero point does.
-    let zero_point = call.number("x_zero_point")?;
-    let shifted;
-    let centred = match zero_point {
-        0.0 => &x.data,
-        _ => {
-            shifted = each(x.data.len(), |i| x.data[i] - zero_point)?;
-            &shifted
-        }
-    };
+    let centred = call.centred(x, "x_zero_point")?;
     let taps: usize = kernel.iter().product();
     let (plane, pixels) = (sizes.iter().product::<usize>(), result_sizes.iter().product::<usize>());
     let (of_group, results_of_group) = (channels / groups, results / groups);

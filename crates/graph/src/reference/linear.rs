@@ -1,5 +1,6 @@
 //! Linear layers and products of matrices.
 
+use super::post_ops::Fused;
 use super::{Call, Evaluate, filled, in_parts};
 use crate::error::Result;
 
@@ -65,7 +66,7 @@ fn dots(weights: &[f64], rows: [&[f64]; 4]) -> [f64; 4] {
     sums.map(|sum| sum.iter().sum())
 }
 
-/// `x W^T + b` with W of [outputs, inputs].
+/// `x W^T + b` with W of [outputs, inputs], and post-ops, of which outputs are the channels.
 fn linear(call: &Call<'_>) -> Result<Vec<f64>> {
     let (x, weights, bias) = (call.input("x")?, call.input("weights")?, call.optional("bias"));
     let (outputs, inputs) = match weights.dims[..] {
@@ -74,8 +75,9 @@ fn linear(call: &Call<'_>) -> Result<Vec<f64>> {
         [inputs] => (1, inputs),
         _ => return Err(call.lacks("weights")),
     };
+    let (fused, centred) = (Fused::of(call)?, call.centred(x, "x_zero_point")?);
     let rows = call.result().iter().product::<usize>() / outputs.max(1);
-    let row = |r: usize| &x.data[r.min(rows - 1) * inputs..][..inputs];
+    let row = |r: usize| &centred[r.min(rows - 1) * inputs..][..inputs];
     // By outputs first, as threads share neither outputs nor their weights.
     let mut by_output = filled(outputs * rows, 0.0)?;
     in_parts(&mut by_output, OUTPUTS * rows, |part, to| {
@@ -92,12 +94,17 @@ fn linear(call: &Call<'_>) -> Result<Vec<f64>> {
             }
         }
     });
-    super::each(by_output.len(), |i| by_output[i % outputs * rows + i / outputs])
+    super::each(by_output.len(), |i| {
+        let mut value = [by_output[i % outputs * rows + i / outputs]];
+        fused.apply(i % outputs, i, &mut value);
+        value[0]
+    })
 }
 
 /// The product over the last two axes; those before them broadcast.
 fn matmul(call: &Call<'_>) -> Result<Vec<f64>> {
     let (a, b, dims) = (call.input("a")?, call.input("b")?, call.result());
+    let (numbers_a, numbers_b) = (call.centred(a, "a_zero_point")?, call.centred(b, "b_zero_point")?);
     // A vector is one row of `a`, or one column of `b`; the result has no axis for it.
     let (is_row, is_column) = (a.dims.len() == 1, b.dims.len() == 1);
     let of_a = if is_row { [&[1], &a.dims[..]].concat() } else { a.dims.clone() };
@@ -115,7 +122,7 @@ fn matmul(call: &Call<'_>) -> Result<Vec<f64>> {
             super::binary::source(i, batch, own) * size
         };
         let (from_a, from_b) = (first(&of_a, m * k), first(&of_b, k * n));
-        add_product(&a.data[from_a..][..m * k], &b.data[from_b..][..k * n], (k, n), to);
+        add_product(&numbers_a[from_a..][..m * k], &numbers_b[from_b..][..k * n], (k, n), to);
     }
     Ok(data)
 }

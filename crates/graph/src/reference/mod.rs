@@ -26,6 +26,7 @@ mod gradients;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use blocktensor::{
@@ -237,6 +238,14 @@ impl<'a> Call<'a> {
             _ => return Err(self.lacks(name)),
         }
         Ok(all)
+    }
+
+    /// The integers of an operand less their zero point, which is this parameter.
+    fn centred(&self, x: &'a Values, zero_point: &str) -> Result<Cow<'a, [f64]>> {
+        Ok(match self.number(zero_point)? {
+            0.0 => Cow::Borrowed(&x.data),
+            zero_point => Cow::Owned(each(x.data.len(), |i| x.data[i] - zero_point)?),
+        })
     }
 
     fn lacks(&self, name: &str) -> Error {

@@ -9,11 +9,14 @@ type Operand<'a> = (&'a str, &'a [usize], &'a [f64]);
 fn results(op: &str, operands: &[Operand<'_>], params: &[(&str, Value)]) -> Vec<Values> {
     let names: Vec<&str> = operands.iter().map(|(name, ..)| *name).collect();
     let op = BoundOp::new(op, &names, params).unwrap();
+    let is_of_integers = params.iter().any(|(name, _)| name.ends_with("_zero_point"));
     let desc = |(name, dims, _): &Operand<'_>| {
         let dtype = match *name {
             "condition" => DType::U8,
             "index" | "zero_point" | "dst_zero_point" => DType::S32,
             "x" if op.op() == "requantize" => DType::S32,
+            "x" | "a" if is_of_integers => DType::U8,
+            "weights" | "b" if is_of_integers => DType::S8,
             _ => DType::F32,
         };
         TensorDesc::strided(dims, dtype, MemoryFormat::Contiguous).unwrap()
@@ -139,10 +142,18 @@ fn products() {
         ("bias", &[2], &[0.5, 0.25]),
     ];
     gives("linear", &operands, &[], &[1, 2], &[6.5, 15.25]);
+    // Outputs are the channels of post-ops, and the zero point is taken from each number.
+    let with_channel = [&operands[..], &[("channel", &[2][..], &[2.0, -1.0][..])]].concat();
+    let params = [("post_ops", Value::Str("relu,mul_channel".into()))];
+    gives("linear", &with_channel, &params, &[1, 2], &[13.0, -15.25]);
+    gives("linear", &operands, &[("x_zero_point", Value::Int(3))], &[1, 2], &[0.5, 0.25]);
     // One matrix for two.
     let operands: [Operand<'_>; 2] =
         [("a", &[2, 1, 2], &[1.0, 2.0, 3.0, 4.0]), ("b", &[2, 2], &[1.0, 10.0, 100.0, 1000.0])];
     gives("matmul", &operands, &[], &[2, 1, 2], &[201.0, 2010.0, 403.0, 4030.0]);
+    let operands: [Operand<'_>; 2] = [("a", &[1, 2], &[1.0, 2.0]), ("b", &[2, 1], &[10.0, 100.0])];
+    let zero_points = [("a_zero_point", Value::Int(3)), ("b_zero_point", Value::Int(20))];
+    gives("matmul", &operands, &zero_points, &[1, 1], &[20.0 - 80.0]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `ConvInteger` and `MatMulInteger`: products of integers of 8 bits, whose sums have 32.
 //!
-//! Both are convolutions of integers; those of a matrix have single pixels. The kernels take weights of s8 and one zero point that is
-//! known. What they do not take is added to their sums: `sum((x - a) * (w + b))` is `sum((x - a) * w) + b * sum(x - a)`.
+//! Both are convolutions of integers; those of a matrix have single pixels. Products with a matrix for each of a batch are `matmul` of
+//! integers. The kernels of convolutions take weights of s8 and one zero point that is known. What they do not take is added to their sums: `sum((x - a) * (w + b))` is `sum((x - a) * w) + b * sum(x - a)`.
 //!
 //! A kernel refuses weights whose sums might not fit into 32 bits. Sums of parts of the input channels fit. They are added up in 64 bits,
 //! and each run checks the result.
@@ -41,7 +41,11 @@ fn of_node(error: Error) -> Error {
     use blocktensor::Error::{InvalidArgument, Overflow, ShapeMismatch};
     let Error::Operator { node, op, source } = error else { return error };
     let own = |c: Box<Complaint>| {
-        let argument = if c.argument == "weights" { "w".into() } else { c.argument };
+        let argument = match &*c.argument {
+            "weights" => "w".into(),
+            "b" => "B".into(),
+            _ => c.argument,
+        };
         Box::new(Complaint { op: op.clone().into(), argument, ..*c })
     };
     let source = match source {
@@ -64,7 +68,7 @@ fn matmul_integer(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>
         [] => return Err(cx.invalid("B", "a scalar", "it has at least one axis", "reshape it before")),
     };
     if leading.iter().any(|&d| d != 1) {
-        return Err(cx.unsupported(format!("a matrix for each of a batch: B is {:?}", b.dims())));
+        return Ok(vec![of_batch(inputs, a, b, cx)?.with_integers(Integer::I32)]);
     }
     let n = columns.unwrap_or(1);
     if b.numel() != depth * n {
@@ -95,6 +99,91 @@ fn matmul_integer(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>
     dims.extend(rows);
     dims.extend(columns);
     Ok(vec![cx.reshape(&y, &dims)?.with_integers(Integer::I32)])
+}
+
+/// A product with a matrix for each of a batch. `matmul` takes a zero point of each operand that is one and known. Of others
+/// `sum((a - p) * (b - q))` is `sum(a * b) - p * sum(b) - q * sum(a) + p * q * depth`.
+fn of_batch(inputs: &[Option<Value>], a: &Value, b: &Value, cx: &mut Expansion<'_>) -> Result<Value> {
+    let (a, b) = (as_bytes(a, cx)?, as_bytes(b, cx)?);
+    let is_row = a.rank() == 1;
+    let a = if is_row { cx.reshape(&a, &[1, a.numel()])? } else { a };
+    let (of_a, of_b) = (a.rank() - 2, b.rank() - 2);
+    let [m, depth, n] = [a.dims()[of_a], a.dims()[of_a + 1], b.dims()[of_b + 1]];
+    let batch = broadcast_dims(&a.dims()[..of_a], &b.dims()[..of_b]);
+    let (Some(batch), true) = (batch, b.dims()[of_b] == depth) else {
+        let rule = format!("its matrices meet those of B, which is {:?}", b.dims());
+        return Err(cx.invalid("A", format!("{:?}", a.dims()), &rule, "correct the shapes"));
+    };
+    let p = zero_of_batch(inputs, 2, (&a, m), cx)?;
+    let q = zero_of_batch(inputs, 3, (&b, n), cx)?;
+    let known = |zero: &Option<Value>| match zero {
+        None => Some(0),
+        Some(zero) => zero.ints().filter(|_| zero.numel() == 1).map(|zero| zero[0]),
+    };
+    let numbers = [known(&p), known(&q)];
+    let unknown = |zero: Option<Value>, number: Option<i64>| zero.filter(|_| number.is_none());
+    let (p, q) = (unknown(p, numbers[0]), unknown(q, numbers[1]));
+    let sums = |[a, b]: [&Value; 2], [p, q]: [i64; 2], cx: &mut Expansion<'_>| {
+        let params = [("a_zero_point", p.into()), ("b_zero_point", q.into())];
+        cx.op("matmul", &[("a", a), ("b", b)], &params).map_err(of_node)
+    };
+    let [known_p, known_q] = numbers.map(|number| number.unwrap_or(0));
+    let nothing = integers(vec![0]);
+    let less = |zero: &Option<Value>, cx: &mut Expansion<'_>| {
+        zero.as_ref().map(|zero| cx.integers(IntegerFunction::Sub, &[&nothing, zero])).transpose()
+    };
+    let (less_p, less_q) = (less(&p, cx)?, less(&q, cx)?);
+    let mut terms = Vec::new();
+    for first in (0..depth.max(1)).step_by(MOST_WIDE_PRODUCTS) {
+        let count = MOST_WIDE_PRODUCTS.min(depth - first);
+        let (mut a, mut b) = (a.clone(), b.clone());
+        if count < depth {
+            a = build::narrow(cx, &a, of_a + 1, first, count)?;
+            b = build::narrow(cx, &b, of_b, first, count)?;
+        }
+        let ones = |dims: [usize; 2]| -> Result<Value> {
+            let ones = collect(std::iter::repeat_n(1u8, count))?;
+            Ok(Constant::Byte(StridedTensor::from_slice(&ones, &dims)?).into())
+        };
+        terms.push(Term { sums: sums([&a, &b], [known_p, known_q], cx)?, factor: None });
+        if less_p.is_some() {
+            let sums = sums([&ones([1, count])?, &b], [0, known_q], cx)?;
+            terms.push(Term { sums, factor: less_p.clone() });
+        }
+        if less_q.is_some() {
+            let sums = sums([&a, &ones([count, 1])?], [known_p, 0], cx)?;
+            terms.push(Term { sums, factor: less_q.clone() });
+        }
+    }
+    // Zero points have the type of their operand, which a product of them does not fit into.
+    if let (Some(p), Some(q)) = (&less_p, &less_q) {
+        let both = cx.integers(IntegerFunction::Mul, &[p, q])?;
+        terms.push(Term { sums: integers(vec![depth as i64]), factor: Some(both) });
+    }
+    let y = total(&terms, depth, cx)?;
+    let dims = [&batch[..], if is_row { &[] } else { std::slice::from_ref(&m) }, &[n]].concat();
+    cx.reshape(&y, &dims)
+}
+
+/// A zero point of matrices: one, one for each row of `A` or column of `B`, or these for each matrix; broadcast against the result.
+fn zero_of_batch(
+    inputs: &[Option<Value>],
+    i: usize,
+    (of, size): (&Value, usize),
+    cx: &mut Expansion<'_>,
+) -> Result<Option<Value>> {
+    let outer = &of.dims()[..of.rank() - 2];
+    let all = outer.iter().product::<usize>() * size;
+    let Some(given) = maybe(inputs, i) else { return Ok(None) };
+    let mut flat = inputs.to_vec();
+    flat[i] = Some(cx.reshape(given, &[given.numel()])?);
+    let Some(zero) = zero_of(&flat, i, &[1, size, all], cx)? else { return Ok(None) };
+    let matrix = if i == 2 { [size, 1] } else { [1, size] };
+    Ok(Some(match zero.numel() {
+        1 => zero,
+        count if count == size => cx.reshape(&zero, &matrix)?,
+        _ => cx.reshape(&zero, &[outer, &matrix].concat())?,
+    }))
 }
 
 /// The zero point of weights, one or one for each output channel, as it is broadcast against results of this rank.

@@ -2248,7 +2248,11 @@ def linear(
     x: TensorLike,
     weights: TensorLike,
     bias: TensorLike | None = None,
+    residual: TensorLike | None = None,
+    channel: Sequence[TensorLike] | None = None,
     *,
+    post_ops: str = "",
+    x_zero_point: int = 0,
     threads: int | None = None,
 ) -> Tensor:
     """`x W^T + b`, as `torch.nn.functional.linear`.
@@ -2258,10 +2262,13 @@ def linear(
         one output come without a bias, and the result is [...].
 
     Dtypes:
-        f32; packed weights also take bf16.
+        f32. bf16, and u8 or s8 with s8 weights, as `conv2d` takes them: a linear layer is its convolution of
+        single pixels, by the same kernels, with outputs as the channels of post-ops. Their weights are
+        packed on every call.
 
     Errors:
-        `RankMismatch`, `ShapeMismatch`; `UnsupportedOp` on blocked tensors.
+        `RankMismatch`, `ShapeMismatch`; `UnsupportedOp` on blocked tensors; of integers and bf16 those of
+        `conv2d`.
 
     Keys: strided.
 
@@ -2271,7 +2278,7 @@ def linear(
     >>> bt.ops.linear(x, w).shape
     (2, 8)
     """
-    return _call("linear", threads, x, weights, bias)
+    return _call("linear", threads, x, weights, bias, residual, channel, post_ops, x_zero_point)
 
 
 def local_response_norm(
@@ -2488,6 +2495,8 @@ def matmul(
     a: TensorLike,
     b: TensorLike,
     *,
+    a_zero_point: int = 0,
+    b_zero_point: int = 0,
     threads: int | None = None,
 ) -> Tensor:
     """Matrix product with broadcast batch dimensions, as `torch.matmul`.
@@ -2498,10 +2507,12 @@ def matmul(
         for it.
 
     Dtypes:
-        f32.
+        f32. u8 or s8, each for itself: the sums are exact, of 32 bits, as those of `conv2d`, whose kernels
+        compute them.
 
     Errors:
-        `RankMismatch`, `ShapeMismatch`; `UnsupportedOp` on blocked tensors.
+        `RankMismatch`, `ShapeMismatch`; `UnsupportedOp` on blocked tensors; `InvalidArgument` for integers
+        whose sums may not fit into 32 bits.
 
     Keys: strided.
 
@@ -2511,7 +2522,7 @@ def matmul(
     >>> bt.ops.matmul(a, b).shape
     (2, 8)
     """
-    return _call("matmul", threads, a, b)
+    return _call("matmul", threads, a, b, a_zero_point, b_zero_point)
 
 
 def max_pool1d(

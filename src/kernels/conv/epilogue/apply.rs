@@ -116,7 +116,7 @@ impl PostOps {
             fail!(LayoutMismatch, OP, "target", target.describe(), rule, remedy);
         }
         check_f32(OP, "target", target, "kernels take f32")?;
-        check_operands(OP, self, (target.dims(), DType::F32), residual, channel)?;
+        check_operands(OP, self, (target.dims(), 1, DType::F32), residual, channel)?;
         if let Some(residual) = residual {
             let same = match (target, residual) {
                 (TensorRef::Strided(t), TensorRef::Strided(r)) => t

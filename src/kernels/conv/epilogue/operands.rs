@@ -7,8 +7,8 @@ use crate::error::{Result, fail};
 use crate::post_ops::PostOps;
 use crate::tensor::any::{TensorRef, check_dtype, check_f32};
 
-/// Checks the operands of a list for a result of these sizes, and a residual of this dtype unless the list states another. Whether
-/// the residual is in the layout of the result is another rule.
+/// Checks the operands of a list for a result of these sizes, with this axis of channels, and a residual of this dtype unless the list
+/// states another. Whether the residual is in the layout of the result is another rule.
 ///
 /// # Errors
 /// `InvalidArgument` for another number of operands than the list takes; `ShapeMismatch`; `UnsupportedDType` for a residual of another
@@ -16,7 +16,7 @@ use crate::tensor::any::{TensorRef, check_dtype, check_f32};
 pub(crate) fn check_operands(
     op: &'static str,
     list: &PostOps,
-    (dst, dtype): (&[usize], DType),
+    (dst, axis, dtype): (&[usize], usize, DType),
     residual: Option<TensorRef<'_>>,
     channel: &[TensorRef<'_>],
 ) -> Result<()> {
@@ -38,7 +38,7 @@ pub(crate) fn check_operands(
             }
             Some(_) => {}
             None => {
-                let rule = "it has the dtype of the result, or f32 in a convolution of integers";
+                let rule = "it has the dtype of the result, or f32 where x is of integers";
                 check_dtype(op, "residual", given, dtype, rule)?;
             }
         }
@@ -55,7 +55,7 @@ pub(crate) fn check_operands(
     }
     for given in channel {
         check_f32(op, "channel", *given, "kernels take f32")?;
-        let channels = dst.get(1).copied().unwrap_or(0);
+        let channels = dst.get(axis).copied().unwrap_or(0);
         if given.dims() != [channels] {
             let rule = format!("it has one value for each of the {channels} channels");
             fail!(ShapeMismatch, op, "channel", given.describe(), rule, format!("pass {channels} values"));
