@@ -166,6 +166,14 @@ impl<const B: usize> Vector<B> for [f32; B] {
         std::array::from_fn(|l| self[l] * b[l])
     }
     #[inline(always)]
+    fn larger_or(self, b: Self) -> Self {
+        std::array::from_fn(|l| if self[l] > b[l] { self[l] } else { b[l] })
+    }
+    #[inline(always)]
+    fn if_equal(self, b: Self, yes: Self, no: Self) -> Self {
+        std::array::from_fn(|l| if self[l] == b[l] { yes[l] } else { no[l] })
+    }
+    #[inline(always)]
     fn pick(self, src: Self, index: &[i32; B]) -> Self {
         std::array::from_fn(|l| if index[l] == KEEP { self[l] } else { src[index[l] as usize] })
     }

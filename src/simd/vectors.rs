@@ -21,6 +21,10 @@ pub(crate) trait Vector<const B: usize>: Copy {
     fn add(self, b: Self) -> Self;
     fn sub(self, b: Self) -> Self;
     fn mul(self, b: Self) -> Self;
+    /// `self` where it is larger than `b`, else `b`: also where one of them is NaN, and of two zeros.
+    fn larger_or(self, b: Self) -> Self;
+    /// `yes` where `self` equals `b`, else `no`: also where one of them is NaN.
+    fn if_equal(self, b: Self, yes: Self, no: Self) -> Self;
     /// Lane l of the result is lane `index[l]` of `src`, or of `self` if `index[l]` is [`KEEP`].
     fn pick(self, src: Self, index: &[i32; B]) -> Self;
 }

@@ -1,11 +1,12 @@
 //! What gradients of norms share: sums of each channel of each image, and a function of each element, its gradient and numbers of
 //! its channel. Each reads its operands once.
 
+use super::conv_weights::add_in_f64;
 use super::planes::Dense;
 use crate::error::Result;
-use crate::kernels::lanes::{Lanes, for_each_chunk_by};
+use crate::kernels::lanes::{Lanes, RowVectors, for_each_chunk_by};
 use crate::memory::try_filled;
-use crate::simd::{self, Loop};
+use crate::simd::vectors::{Vector, VectorLoop, VectorWidth, Width};
 
 /// The most pixels of a task. The cuts depend on the sizes alone, so that the bits do not depend on the number of threads.
 const CHUNK_PIXELS: usize = 1024;
@@ -43,17 +44,16 @@ pub(crate) fn sums(op: &'static str, dense: &Dense<'_>, means: &[f32]) -> Result
         let (plane, chunk) = (i / chunks, i % chunks);
         let [first, end] = [chunk, chunk + 1].map(|c| (plane * pixels + pixels * c / chunks) * lanes);
         let means = &means[plane * lanes..][..lanes];
-        let strip = &mut [[0f32; GROUP]; 2];
         let (mut one, mut more);
         let sums = if lanes <= GROUP {
             one = [[[0f64; GROUP]; 2]];
             &mut one[..]
         } else {
-            more = vec![[[0f64; GROUP]; 2]; lanes / GROUP];
+            more = vec![[[0f64; GROUP]; 2]; lanes.div_ceil(GROUP)];
             &mut more[..]
         };
         let (x, diff) = (&dense.x[first..end], &dense.diff[first..end]);
-        simd::dispatch(SumLoop { x, diff, means, strip, sums, out });
+        Width::<GROUP>::dispatch(SumLoop { x, diff, means, sums, out });
     });
     let mut merged = try_filled(op, view.n * view.padded_channels(), ChannelSums::default())?;
     for (to, of_plane) in merged.chunks_exact_mut(lanes).zip(of_chunks.chunks_exact(chunks * lanes)) {
@@ -69,84 +69,83 @@ struct SumLoop<'a> {
     x: &'a [f32],
     diff: &'a [f32],
     means: &'a [f32],
-    /// Outside of the loop, because the compiler would split a local array into scalars.
-    strip: &'a mut [[f32; GROUP]; 2],
     /// Zeros, for each [`GROUP`] lanes, at least one.
     sums: &'a mut [[[f64; GROUP]; 2]],
     out: &'a mut [ChannelSums],
 }
 
-impl Loop for SumLoop<'_> {
-    type Out = ();
+impl VectorLoop<GROUP> for SumLoop<'_> {
     #[inline(always)]
-    fn run(self) {
-        let SumLoop { x, diff, means, strip, sums, out } = self;
+    fn run<V: Vector<GROUP>>(self, proof: V::Proof) {
+        let SumLoop { x, diff, means, sums, out } = self;
         let lanes = out.len();
-        if lanes == 1 {
+        if lanes < GROUP {
             // Sixteen pixels side by side are as sixteen lanes.
-            let sums = &mut sums[0];
-            let whole = x.len() / GROUP * GROUP;
-            add(sums, strip, (&x[..whole], &diff[..whole]), GROUP, &[means[0]; GROUP]);
-            let mut total = ChannelSums::default();
+            let whole = if lanes == 1 { x.len() / GROUP * GROUP } else { 0 };
+            add::<V>(proof, &mut sums[0], (x, diff), GROUP, whole / GROUP, &[means[0]; GROUP]);
             for l in 0..GROUP {
-                total.add(ChannelSums { diff: sums[0][l], product: sums[1][l] });
+                out[0].add(ChannelSums { diff: sums[0][0][l], product: sums[0][1][l] });
             }
-            for (x, g) in x[whole..].iter().zip(&diff[whole..]) {
-                let g = f64::from(*g);
-                total.add(ChannelSums { diff: g, product: g * f64::from(x - means[0]) });
+            for (x, g) in x[whole..].chunks_exact(lanes).zip(diff[whole..].chunks_exact(lanes)) {
+                for l in 0..lanes {
+                    let g = f64::from(g[l]);
+                    out[l].add(ChannelSums { diff: g, product: g * f64::from(x[l] - means[l]) });
+                }
             }
-            out[0] = total;
             return;
         }
-        let whole = lanes / GROUP * GROUP;
         // Strip by strip, so that the pixels of many lanes are read as they lie in memory.
-        for (x, diff) in x.chunks(lanes * STRIP_PIXELS).zip(diff.chunks(lanes * STRIP_PIXELS)) {
-            for (lane, sums) in (0..whole).step_by(GROUP).zip(sums.iter_mut()) {
-                add(sums, strip, (&x[lane..], &diff[lane..]), lanes, group_at(means, lane));
+        let pixels = x.len() / lanes;
+        for first in (0..pixels).step_by(STRIP_PIXELS) {
+            let count = STRIP_PIXELS.min(pixels - first);
+            for (group, sums) in sums.iter_mut().enumerate() {
+                let (lane, at) = (group_start(group, lanes), first * lanes + group_start(group, lanes));
+                add::<V>(proof, sums, (&x[at..], &diff[at..]), lanes, count, group_at(means, lane));
             }
         }
-        for (out, sums) in out[..whole].chunks_exact_mut(GROUP).zip(sums.iter()) {
+        for (group, sums) in sums.iter().enumerate() {
+            let out = &mut out[group_start(group, lanes)..][..GROUP];
             for l in 0..GROUP {
                 out[l] = ChannelSums { diff: sums[0][l], product: sums[1][l] };
-            }
-        }
-        if whole == lanes {
-            return;
-        }
-        for (x, g) in x.chunks_exact(lanes).zip(diff.chunks_exact(lanes)) {
-            for l in whole..lanes {
-                let g = f64::from(g[l]);
-                out[l].add(ChannelSums { diff: g, product: g * f64::from(x[l] - means[l]) });
             }
         }
     }
 }
 
-/// Adds the first [`GROUP`] of each `step` elements, those of a strip in f32 first.
+/// The first lane of a group. The last group may overlap the one before it: the lanes in both are computed twice, with the same result.
 #[inline(always)]
-fn add(
+fn group_start(group: usize, lanes: usize) -> usize {
+    (group * GROUP).min(lanes - GROUP)
+}
+
+#[inline(always)]
+fn group_at(list: &[f32], lane: usize) -> &[f32; GROUP] {
+    list[lane..].first_chunk().expect("a group of lanes")
+}
+
+/// Adds the first [`GROUP`] of each `step` elements, `count` times, those of a strip in f32 first.
+#[inline(always)]
+fn add<V: Vector<GROUP>>(
+    proof: V::Proof,
     sums: &mut [[f64; GROUP]; 2],
-    strip: &mut [[f32; GROUP]; 2],
     (x, diff): (&[f32], &[f32]),
     step: usize,
+    count: usize,
     means: &[f32; GROUP],
 ) {
-    let [d, p] = strip;
-    for (x, diff) in x.chunks(step * STRIP_PIXELS).zip(diff.chunks(step * STRIP_PIXELS)) {
-        d.fill(0.0);
-        p.fill(0.0);
-        for (x, g) in x.chunks(step).zip(diff.chunks(step)) {
-            let (Some(x), Some(g)) = (x.first_chunk::<GROUP>(), g.first_chunk::<GROUP>()) else { continue };
-            for l in 0..GROUP {
-                d[l] += g[l];
-                p[l] += g[l] * (x[l] - means[l]);
-            }
-            simd::end_of_chunk();
+    let means = V::load(proof, means);
+    for first in (0..count).step_by(STRIP_PIXELS) {
+        let count = STRIP_PIXELS.min(count - first);
+        let x = RowVectors::<f32, GROUP, 1>::new(x, &[first * step], 0, step, count);
+        let diff = RowVectors::<f32, GROUP, 1>::new(diff, &[first * step], 0, step, count);
+        let mut both = [V::splat(proof, 0.0); 2];
+        for p in 0..count {
+            let ([x], [g]) = (x.get(p), diff.get(p));
+            let g = V::load(proof, g);
+            both[0] = both[0].add(g);
+            both[1] = both[1].add(g.mul(V::load(proof, x).sub(means)));
         }
-        for l in 0..GROUP {
-            sums[0][l] += f64::from(d[l]);
-            sums[1][l] += f64::from(p[l]);
-        }
+        add_in_f64(&both, sums);
     }
 }
 
@@ -172,14 +171,9 @@ impl Affine {
             let at = view.run_offset(run);
             let (x, diff) = (&dense.x[at..][..dst.len()], &dense.diff[at..][..dst.len()]);
             let first = run.n * view.padded_channels() + run.block * view.lanes;
-            simd::dispatch(AffineLoop { of: self, first, lanes: view.lanes, x, diff, dst });
+            Width::<GROUP>::dispatch(AffineLoop { of: self, first, lanes: view.lanes, x, diff, dst });
         });
     }
-}
-
-#[inline(always)]
-fn group_at(list: &[f32], lane: usize) -> &[f32; GROUP] {
-    list[lane..].first_chunk().expect("a group of lanes")
 }
 
 struct AffineLoop<'a> {
@@ -192,49 +186,44 @@ struct AffineLoop<'a> {
     dst: &'a mut [f32],
 }
 
-impl Loop for AffineLoop<'_> {
-    type Out = ();
+impl VectorLoop<GROUP> for AffineLoop<'_> {
     #[inline(always)]
-    fn run(self) {
-        let AffineLoop { of, first, lanes, x, diff, dst } = self;
-        let Affine { mean, by_diff, by_x, shift } = of;
-        let all = first..first + lanes;
-        let (mean, by_diff) = (&mean[all.clone()], &by_diff[all.clone()]);
-        let (by_x, shift) = (&by_x[all.clone()], &shift[all]);
-        if lanes == 1 {
-            let (mean, by_diff, by_x, shift) = (mean[0], by_diff[0], by_x[0], shift[0]);
-            for ((to, x), g) in dst.iter_mut().zip(x).zip(diff) {
-                *to = by_diff * g + (by_x * (x - mean) + shift);
+    fn run<V: Vector<GROUP>>(self, proof: V::Proof) {
+        let AffineLoop { of: Affine { mean, by_diff, by_x, shift }, first, lanes, x, diff, dst } = self;
+        if lanes < GROUP && lanes > 1 {
+            for (i, ((to, x), g)) in dst.iter_mut().zip(x).zip(diff).enumerate() {
+                let c = first + i % lanes;
+                *to = by_diff[c] * g + (by_x[c] * (x - mean[c]) + shift[c]);
             }
             return;
         }
-        let whole = lanes / GROUP * GROUP;
-        for lane in (0..whole).step_by(GROUP) {
-            let (mean, by_diff) = (group_at(mean, lane), group_at(by_diff, lane));
-            let (by_x, shift) = (group_at(by_x, lane), group_at(shift, lane));
-            let pixels =
-                dst[lane..].chunks_mut(lanes).zip(x[lane..].chunks(lanes)).zip(diff[lane..].chunks(lanes));
-            for ((to, x), g) in pixels {
-                let (Some(to), Some(x), Some(g)) =
-                    (to.first_chunk_mut::<GROUP>(), x.first_chunk::<GROUP>(), g.first_chunk::<GROUP>())
-                else {
-                    continue;
-                };
-                for l in 0..GROUP {
-                    to[l] = by_diff[l] * g[l] + (by_x[l] * (x[l] - mean[l]) + shift[l]);
-                }
-                simd::end_of_chunk();
+        // Sixteen pixels of one lane are as sixteen lanes.
+        let step = lanes.max(GROUP);
+        let (count, groups) = (dst.len() / step, step.div_ceil(GROUP));
+        for group in 0..groups {
+            let lane = group_start(group, step);
+            let of_lanes = |list: &[f32]| {
+                if lanes == 1 { [list[first]; GROUP] } else { *group_at(list, first + lane) }
+            };
+            let (mean, by_diff, by_x, shift) =
+                (of_lanes(mean), of_lanes(by_diff), of_lanes(by_x), of_lanes(shift));
+            let (mean, by_diff) = (V::load(proof, &mean), V::load(proof, &by_diff));
+            let (by_x, shift) = (V::load(proof, &by_x), V::load(proof, &shift));
+            if count == 0 {
+                continue;
+            }
+            let x = RowVectors::<f32, GROUP, 1>::new(x, &[lane], 0, step, count);
+            let diff = RowVectors::<f32, GROUP, 1>::new(diff, &[lane], 0, step, count);
+            for (p, to) in dst[lane..].chunks_mut(step).take(count).enumerate() {
+                let ([x], [g]) = (x.get(p), diff.get(p));
+                let by_x = by_x.mul(V::load(proof, x).sub(mean)).add(shift);
+                let to = to.first_chunk_mut().expect("a group of lanes");
+                by_diff.mul(V::load(proof, g)).add(by_x).store(to);
             }
         }
-        if whole == lanes {
-            return;
-        }
-        for ((to, x), g) in
-            dst.chunks_exact_mut(lanes).zip(x.chunks_exact(lanes)).zip(diff.chunks_exact(lanes))
-        {
-            for l in whole..lanes {
-                to[l] = by_diff[l] * g[l] + (by_x[l] * (x[l] - mean[l]) + shift[l]);
-            }
+        let whole = count * step;
+        for ((to, x), g) in dst[whole..].iter_mut().zip(&x[whole..]).zip(&diff[whole..]) {
+            *to = by_diff[first] * g + (by_x[first] * (x - mean[first]) + shift[first]);
         }
     }
 }

@@ -4,6 +4,7 @@ use super::planes::{Plane, over_planes};
 use crate::error::Result;
 use crate::kernels::pool::geometry::{Span, Windows};
 use crate::op::{Backward, Gradients};
+use crate::simd::vectors::{Vector, VectorLoop, VectorWidth, Width};
 use crate::simd::{self, Loop};
 
 /// Lanes that a vector loop processes at once.
@@ -46,10 +47,7 @@ macro_rules! for_each_tap {
 /// The gradient of a maximum: all of an element goes to the first largest element of its window, or to the last NaN, as in
 /// PyTorch.
 pub(crate) fn max_pool(call: &Backward<'_>, windows: &Windows) -> Result<Gradients> {
-    over_planes(call, |plane| {
-        let found = &mut Found { best: [0.0; GROUP], tap: [0; GROUP] };
-        simd::dispatch(MaxLoop { plane, windows, found });
-    })
+    over_planes(call, |plane| Width::<GROUP>::dispatch(MaxLoop { plane, windows }))
 }
 
 /// The gradient of a mean: each element of a window gets an equal part, whose number `count` of the windows says.
@@ -57,27 +55,18 @@ pub(crate) fn avg_pool(call: &Backward<'_>, windows: &Windows) -> Result<Gradien
     over_planes(call, |plane| simd::dispatch(AvgLoop { plane, windows }))
 }
 
-/// The largest element of a window in each lane, and its tap. It is behind a reference: the compiler would split local arrays into scalars,
-/// and would not use vectors then.
-struct Found {
-    best: [f32; GROUP],
-    tap: [u32; GROUP],
-}
-
 struct MaxLoop<'a> {
     plane: Plane<'a>,
     windows: &'a Windows,
-    found: &'a mut Found,
 }
 
-impl Loop for MaxLoop<'_> {
-    type Out = ();
+impl VectorLoop<GROUP> for MaxLoop<'_> {
     #[inline(always)]
-    fn run(self) {
-        let MaxLoop { mut plane, windows, found } = self;
+    fn run<V: Vector<GROUP>>(self, proof: V::Proof) {
+        let MaxLoop { mut plane, windows } = self;
         let whole = plane.lanes / GROUP * GROUP;
         for lane in (0..whole).step_by(GROUP) {
-            max_of_group(&mut plane, windows, lane, found);
+            max_of_group::<V>(proof, &mut plane, windows, lane);
         }
         for lane in whole..plane.lanes {
             max_of_lane(&mut plane, windows, lane);
@@ -85,34 +74,40 @@ impl Loop for MaxLoop<'_> {
     }
 }
 
-/// The lanes from `lane` on. Taps are compared with those of the largest elements, so that nothing is scattered.
+/// The lanes from `lane` on. The first tap that equals the maximum takes what there is to give, so that nothing is scattered.
 #[inline(always)]
-fn max_of_group(plane: &mut Plane<'_>, windows: &Windows, lane: usize, found: &mut Found) {
+fn max_of_group<V: Vector<GROUP>>(proof: V::Proof, plane: &mut Plane<'_>, windows: &Windows, lane: usize) {
     let (lanes, size) = (plane.lanes, plane.size);
-    let Found { best, tap: of_best } = found;
+    let [none, one, lowest] = [0.0, 1.0, f32::NEG_INFINITY].map(|x| V::splat(proof, x));
+    let mut has_nan = none;
     for_each_window!(windows, |i, spans| {
-        let mut tap = 0;
+        let mut largest = lowest;
         for_each_tap!(windows, spans, size, |pixel| {
-            let x = plane.x[pixel * lanes + lane..].first_chunk::<GROUP>().expect("lanes of a pixel");
-            for l in 0..GROUP {
-                let is_next = (tap == 0) | (x[l] > best[l]) | x[l].is_nan();
-                best[l] = if is_next { x[l] } else { best[l] };
-                of_best[l] = if is_next { tap } else { of_best[l] };
-            }
-            tap += 1;
-            simd::end_of_chunk();
+            let x = V::load(proof, lanes_at(plane.x, pixel * lanes + lane));
+            largest = x.larger_or(largest);
+            has_nan = x.if_equal(x, has_nan, one);
         });
-        let diff = plane.diff[i * lanes + lane..].first_chunk::<GROUP>().expect("lanes of a pixel");
-        tap = 0;
+        let mut left = V::load(proof, lanes_at(plane.diff, i * lanes + lane));
         for_each_tap!(windows, spans, size, |pixel| {
-            let to = plane.dst[pixel * lanes + lane..].first_chunk_mut::<GROUP>().expect("lanes of a pixel");
-            for l in 0..GROUP {
-                to[l] += if of_best[l] == tap { diff[l] } else { 0.0 };
-            }
-            tap += 1;
-            simd::end_of_chunk();
+            let at = pixel * lanes + lane;
+            let x = V::load(proof, lanes_at(plane.x, at));
+            let to = plane.dst[at..].first_chunk_mut().expect("lanes of a pixel");
+            V::load(proof, to).add(x.if_equal(largest, left, none)).store(to);
+            left = x.if_equal(largest, none, left);
         });
     });
+    let mut found = [0.0; GROUP];
+    has_nan.store(&mut found);
+    // A NaN equals nothing: its channel is computed again, one element at a time.
+    for (lane, _) in (lane..).zip(found).filter(|(_, found)| *found != 0.0) {
+        plane.dst[lane..].iter_mut().step_by(lanes).for_each(|to| *to = 0.0);
+        max_of_lane(plane, windows, lane);
+    }
+}
+
+#[inline(always)]
+fn lanes_at(data: &[f32], at: usize) -> &[f32; GROUP] {
+    data[at..].first_chunk().expect("lanes of a pixel")
 }
 
 #[inline(always)]

@@ -88,6 +88,16 @@ impl Vector<16> for V512 {
         V512(unsafe { _mm512_mul_ps(self.0, b.0) })
     }
     #[inline(always)]
+    fn larger_or(self, b: Self) -> Self {
+        // SAFETY: as above.
+        V512(unsafe { _mm512_max_ps(self.0, b.0) })
+    }
+    #[inline(always)]
+    fn if_equal(self, b: Self, yes: Self, no: Self) -> Self {
+        // SAFETY: as above.
+        V512(unsafe { _mm512_mask_blend_ps(_mm512_cmp_ps_mask::<_CMP_EQ_OQ>(self.0, b.0), no.0, yes.0) })
+    }
+    #[inline(always)]
     fn pick(self, src: Self, index: &[i32; 16]) -> Self {
         // SAFETY: `self` was made from the proof; 16 indices.
         V512(unsafe {
@@ -139,6 +149,16 @@ impl Vector<8> for V256 {
     fn mul(self, b: Self) -> Self {
         // SAFETY: as above.
         V256(unsafe { _mm256_mul_ps(self.0, b.0) })
+    }
+    #[inline(always)]
+    fn larger_or(self, b: Self) -> Self {
+        // SAFETY: as above.
+        V256(unsafe { _mm256_max_ps(self.0, b.0) })
+    }
+    #[inline(always)]
+    fn if_equal(self, b: Self, yes: Self, no: Self) -> Self {
+        // SAFETY: as above.
+        V256(unsafe { _mm256_blendv_ps(no.0, yes.0, _mm256_cmp_ps::<_CMP_EQ_OQ>(self.0, b.0)) })
     }
     #[inline(always)]
     fn pick(self, src: Self, index: &[i32; 8]) -> Self {
@@ -195,6 +215,14 @@ macro_rules! parts {
             #[inline(always)]
             fn mul(self, b: Self) -> Self {
                 $name(std::array::from_fn(|i| self.0[i].mul(b.0[i])))
+            }
+            #[inline(always)]
+            fn larger_or(self, b: Self) -> Self {
+                $name(std::array::from_fn(|i| self.0[i].larger_or(b.0[i])))
+            }
+            #[inline(always)]
+            fn if_equal(self, b: Self, yes: Self, no: Self) -> Self {
+                $name(std::array::from_fn(|i| self.0[i].if_equal(b.0[i], yes.0[i], no.0[i])))
             }
             #[inline(always)]
             fn pick(self, src: Self, index: &[i32; $b]) -> Self {
@@ -266,6 +294,19 @@ impl Vector<4> for __m128 {
         unsafe { _mm_mul_ps(self, b) }
     }
     #[inline(always)]
+    fn larger_or(self, b: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { _mm_max_ps(self, b) }
+    }
+    #[inline(always)]
+    fn if_equal(self, b: Self, yes: Self, no: Self) -> Self {
+        // SAFETY: as above. SSE2 has no blend.
+        unsafe {
+            let equal = _mm_cmpeq_ps(self, b);
+            _mm_or_ps(_mm_and_ps(equal, yes), _mm_andnot_ps(equal, no))
+        }
+    }
+    #[inline(always)]
     fn pick(self, src: Self, index: &[i32; 4]) -> Self {
         pick_by_loop(self, src, index)
     }
@@ -331,6 +372,12 @@ mod tests {
             check(x.add(y), std::array::from_fn(|l| a[l] + b[l]));
             check(x.sub(y), std::array::from_fn(|l| a[l] - b[l]));
             check(x.mul(y), std::array::from_fn(|l| a[l] * b[l]));
+            let mut odd = a;
+            (odd[0], odd[1]) = (f32::NAN, 1000.0);
+            let odd = V::load(proof, &odd);
+            check(odd.larger_or(y), std::array::from_fn(|l| if l == 1 { 1000.0 } else { b[l] }));
+            check(odd.if_equal(x, y, two), std::array::from_fn(|l| if l < 2 { 2.0 } else { b[l] }));
+            check(odd.if_equal(odd, y, two), std::array::from_fn(|l| if l == 0 { 2.0 } else { b[l] }));
         }
     }
 

@@ -72,6 +72,12 @@ impl Vector<1> for Fraction {
     fn mul(self, b: Self) -> Self {
         self.times(b)
     }
+    fn larger_or(self, b: Self) -> Self {
+        if self.value() > b.value() { self } else { b }
+    }
+    fn if_equal(self, b: Self, yes: Self, no: Self) -> Self {
+        if self.value() == b.value() { yes } else { no }
+    }
     fn pick(self, src: Self, index: &[i32; 1]) -> Self {
         if index[0] == KEEP { self } else { src }
     }
