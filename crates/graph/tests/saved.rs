@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use blocktensor::counted;
-use blocktensor::{MemoryFormat, PackedFile, PackedWriter, StateDict, StridedTensor, TensorDesc};
+use blocktensor::{MemoryFormat, PackedFile, PackedOp, PackedWriter, StateDict, StridedTensor, TensorDesc};
 use blocktensor_graph::{
     Constant, ElementType, Error, Expand, Expansion, Graph, Integer, IntegerFunction, Layouts, Plan,
     PlanOptions, Profiles, Value, ValueId,
@@ -165,6 +165,61 @@ fn another_number_of_threads_is_refused_by_name_or_planned_again() {
     });
     let same = Plan::load_or_replan(&PackedFile::read_or_repack(path).unwrap(), &Profiles::Measured).unwrap();
     assert_eq!(bits(&same), bits(plan));
+}
+
+/// The file states the plan's own number of threads, wherever it is saved.
+#[test]
+fn a_plan_is_saved_on_any_number_of_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.plan");
+    let planned = || graph().plan(&PlanOptions::new(Layouts::Blocked));
+    for keep_plain in [false, true] {
+        let plan = blocktensor::run_with_threads(1, planned).unwrap();
+        blocktensor::run_with_threads(3, || plan.save(&path, keep_plain)).unwrap();
+        let said = "argument `file`: got a plan packed for 1 thread, but a run here has 3 threads; ";
+        let error = blocktensor::run_with_threads(3, || Plan::load(&PackedFile::read(&path).unwrap()));
+        let text = error.expect_err("other threads").to_string();
+        assert!(text.contains(said) && !text.contains("node "), "{text}");
+        let load = || Plan::load(&PackedFile::read(&path).unwrap());
+        let loaded = blocktensor::run_with_threads(1, load).unwrap();
+        let bits = |plan: &Plan| blocktensor::run_with_threads(1, || Ok::<_, Error>(bits(plan))).unwrap();
+        assert_eq!(bits(&loaded), bits(&plan));
+    }
+}
+
+/// A file of a build that wrote the number of the threads that saved it.
+#[test]
+fn weights_that_do_not_fit_have_a_remedy_that_a_plan_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.plan");
+    let mut graph = Graph::new();
+    let x = graph.input("x", &[1.into(), 3.into(), 5.into(), 5.into()]).unwrap();
+    let w = graph.constant("w", Constant::F32(random(&[8, 3, 3, 3], 1))).unwrap();
+    let y = graph.op("conv", "conv2d", &[("x", x), ("weights", w)], &[]).unwrap();
+    graph.output("y", y).unwrap();
+    let save = || graph.plan(&PlanOptions::new(Layouts::Blocked))?.save(&path, false);
+    blocktensor::run_with_threads(1, save).unwrap();
+    let file = PackedFile::read(&path).unwrap();
+    let text = file.text("plan").unwrap();
+    let changed = text.replace("\"threads\":1", "\"threads\":3");
+    assert_ne!(changed, text);
+    let weights: PackedOp = blocktensor::run_with_threads(1, || file.get("node 0")).unwrap();
+    for (keep_plain, remedy) in [
+        (false, "save the plan with plain weights"),
+        (true, "open the file with `PackedFile::read_or_repack`"),
+    ] {
+        let mut writer = PackedWriter::new();
+        if keep_plain {
+            writer = writer.keep_plain();
+        }
+        writer.add_text("plan", changed.clone());
+        writer.add("node 0", &weights).unwrap();
+        let bytes = writer.to_bytes().unwrap();
+        let load = || Plan::load(&PackedFile::of_bytes("bytes", &bytes)?);
+        let text = blocktensor::run_with_threads(3, load).unwrap_err().to_string();
+        assert!(text.contains("packed for 1 thread") && text.contains(remedy), "{text}");
+        assert!(!text.contains("pack the plain weights here") && !text.contains("state dict"), "{text}");
+    }
 }
 
 /// The plans that come of a file's plan when any part of it is something else. Packed weights are left out.

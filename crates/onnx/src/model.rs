@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::external::External;
 use crate::host::{HostModel, HostNode, HostValue};
 use crate::node::{Attribute, OnnxNode, Step, Subgraph};
+use crate::reader::AnyBytes;
 use crate::registry::{Importer, NEWEST_OPSET, OLDEST_OPSET, canonical};
 use crate::{declared, ops, reader, scan, show, sort, tensor};
 
@@ -25,6 +26,7 @@ const NEWEST_FORMAT: i64 = 14;
 struct Model<'a> {
     importer: &'a Importer,
     external: &'a External,
+    bytes: &'a AnyBytes,
     opsets: HashMap<String, i64>,
     /// Whether a host has parsed it: ops may be functions of the model's own, which a file with such functions never gets to.
     is_hosts: bool,
@@ -35,8 +37,8 @@ pub(crate) fn read_bytes(importer: &Importer, bytes: &[u8]) -> Result<Graph> {
     if PackedFile::begins(bytes) {
         return Err(packed("the bytes".to_string()));
     }
-    scan::check(&mut Cursor::new(bytes), bytes.len() as u64)?;
-    read(importer, reader::parse(Cursor::new(bytes))?, &External::default())
+    let strings = scan::check(&mut Cursor::new(bytes), bytes.len() as u64)?;
+    read(importer, reader::parse(Cursor::new(bytes), &strings)?, &External::default())
 }
 
 /// Reads a model from a file. The data of its tensors is read once, into the memory where it stays. Also returns the other files
@@ -63,10 +65,10 @@ pub(crate) fn read_path(
         return Err(packed(shown_path(path)));
     }
     let mut file = File::open(path).map_err(io)?;
-    scan::check(&mut BufReader::new(&mut file), metadata.len())?;
+    let strings = scan::check(&mut BufReader::new(&mut file), metadata.len())?;
     file.rewind().map_err(io)?;
     let external = External::beside(path, maps);
-    let graph = read(importer, reader::parse(BufReader::new(file))?, &external)?;
+    let graph = read(importer, reader::parse(BufReader::new(file), &strings)?, &external)?;
     Ok((graph, external.into_files()))
 }
 
@@ -76,7 +78,7 @@ fn packed(what: String) -> Error {
     Error::invalid(what, got, rule, Text::from("load a plan with ") + Call::LoadPlan)
 }
 
-fn read(importer: &Importer, parsed: ModelProto, external: &External) -> Result<Graph> {
+fn read(importer: &Importer, (parsed, bytes): (ModelProto, AnyBytes), external: &External) -> Result<Graph> {
     show::refuse(&parsed)?;
     let Some(graph) = parsed.graph else {
         return Err(Error::Malformed { reason: "it has no graph".to_string() });
@@ -91,14 +93,15 @@ fn read(importer: &Importer, parsed: ModelProto, external: &External) -> Result<
     }
     let sets = parsed.opset_import.iter();
     let sets = sets.map(|set| (set.domain.as_deref().unwrap_or_default(), set.version.unwrap_or(1)));
-    Model { importer, external, opsets: opsets_of(sets)?, is_hosts: false }.graph(graph)
+    Model { importer, external, bytes: &bytes, opsets: opsets_of(sets)?, is_hosts: false }.graph(graph)
 }
 
 /// Reads a model that a host has parsed.
 pub(crate) fn read_host(importer: &Importer, model: HostModel) -> Result<Graph> {
     let sets = model.opsets.iter().map(|(domain, version)| (domain.as_str(), *version));
     let opsets = opsets_of(sets)?;
-    let reader = Model { importer, external: &External::default(), opsets, is_hosts: true };
+    let (external, bytes) = (External::default(), AnyBytes::default());
+    let reader = Model { importer, external: &external, bytes: &bytes, opsets, is_hosts: true };
     let (mut graph, mut known) = (Graph::new(), HashMap::new());
     for (name, constant) in model.constants {
         declared::check_name(&name)?;
@@ -291,10 +294,13 @@ impl Model<'_> {
         Ok(match of {
             AttributeType::FLOAT => Attribute::Float(proto.f.unwrap_or(0.0)),
             AttributeType::INT => Attribute::Int(proto.i.unwrap_or(0)),
-            AttributeType::STRING => Attribute::Str(proto.s.take().unwrap_or_default()),
+            AttributeType::STRING => match self.bytes.take(proto.s.take().unwrap_or_default()) {
+                Ok(text) => Attribute::Str(text),
+                Err(bytes) => Attribute::Bytes(vec![bytes]),
+            },
             AttributeType::FLOATS => Attribute::Floats(proto.floats),
             AttributeType::INTS => Attribute::Ints(proto.ints),
-            AttributeType::STRINGS => Attribute::Strs(proto.strings),
+            AttributeType::STRINGS => self.strings(proto.strings),
             AttributeType::TENSOR => {
                 let mut tensor = proto.t.ok_or_else(lacking)?;
                 Attribute::Tensor(Arc::new(tensor::constant(what, &mut tensor, self.external)?))
@@ -305,6 +311,16 @@ impl Model<'_> {
                 return Err(Error::unsupported(what, format!("an attribute of type {other}"), remedy));
             }
         })
+    }
+
+    fn strings(&self, list: Vec<String>) -> Attribute {
+        let list: Vec<_> = list.into_iter().map(|one| self.bytes.take(one)).collect();
+        if list.iter().all(std::result::Result::is_ok) {
+            return Attribute::Strs(list.into_iter().flatten().collect());
+        }
+        Attribute::Bytes(
+            list.into_iter().map(|one| one.map_or_else(|bytes| bytes, String::into_bytes)).collect(),
+        )
     }
 
     fn subgraph(&self, mut proto: GraphProto) -> Result<Subgraph> {

@@ -1,7 +1,7 @@
 //! Reads the values of a model for the parser. Bytes and strings are reserved fallibly; the parser's own reader ends the process
 //! where they find no memory.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io::{BufRead, Read, Seek};
 
 use blocktensor::memory;
@@ -13,20 +13,49 @@ use crate::error::{Error, Result};
 
 const CALL: &str = "the data of a model";
 
-/// Parses a model. [`scan::check`](crate::scan::check) looked at the source before.
-pub(crate) fn parse(source: impl BufRead + Seek) -> Result<ModelProto> {
-    let missing = Cell::new(None);
-    ModelProto::decode(Reader { source, position: 0, missing: &missing }).map_err(|error| {
-        match missing.take() {
+/// Parses a model. [`scan::check`](crate::scan::check) looked at the source before, and says where the strings of attributes are.
+pub(crate) fn parse(source: impl BufRead + Seek, strings: &[u64]) -> Result<(ModelProto, AnyBytes)> {
+    let (missing, bytes) = (Cell::new(None), AnyBytes::default());
+    let reader = Reader { source, position: 0, strings, bytes: &bytes, missing: &missing };
+    match ModelProto::decode(reader) {
+        Ok(model) => Ok((model, bytes)),
+        Err(error) => Err(match missing.take() {
             Some(error) => Error::Engine(error),
             None => Error::Malformed { reason: error.to_string() },
+        }),
+    }
+}
+
+/// Strings of attributes that are not UTF-8. The parser's type of them is text: it gets a name for each, which begins with [`NAMED`].
+#[derive(Default)]
+pub(crate) struct AnyBytes(RefCell<Vec<Vec<u8>>>);
+
+/// How names of bytes begin. Strings that begin like this get names too.
+const NAMED: char = '\0';
+
+impl AnyBytes {
+    fn keep(&self, bytes: Vec<u8>) -> String {
+        let mut list = self.0.borrow_mut();
+        list.push(bytes);
+        format!("{NAMED}{}", list.len() - 1)
+    }
+
+    /// The string of an attribute by what the parser has of it, once: text, or bytes that are not UTF-8.
+    pub(crate) fn take(&self, parsed: String) -> std::result::Result<String, Vec<u8>> {
+        let index = parsed.strip_prefix(NAMED).and_then(|index| index.parse::<usize>().ok());
+        match index.and_then(|index| self.0.borrow_mut().get_mut(index).map(std::mem::take)) {
+            Some(bytes) => String::from_utf8(bytes).map_err(|e| e.into_bytes()),
+            None => Ok(parsed),
         }
-    })
+    }
 }
 
 struct Reader<'a, R> {
     source: R,
     position: u64,
+    /// Where the strings of attributes begin.
+    strings: &'a [u64],
+    bytes: &'a AnyBytes,
     /// Why there was no memory. The parser's errors cannot carry it.
     missing: &'a Cell<Option<blocktensor::Error>>,
 }
@@ -66,7 +95,13 @@ impl<R: BufRead + Seek> ReadValue for Reader<'_, R> {
     }
 
     fn read_string(&mut self, len: usize) -> Result<String, ProtobufError> {
-        String::from_utf8(self.read_bytes(len)?).map_err(|_| ProtobufError::new(ErrorKind::InvalidUtf8))
+        let is_any = self.strings.binary_search(&self.position).is_ok();
+        match String::from_utf8(self.read_bytes(len)?) {
+            Ok(text) if is_any && text.starts_with(NAMED) => Ok(self.bytes.keep(text.into_bytes())),
+            Ok(text) => Ok(text),
+            Err(error) if is_any => Ok(self.bytes.keep(error.into_bytes())),
+            Err(_) => Err(ProtobufError::new(ErrorKind::InvalidUtf8)),
+        }
     }
 
     fn skip(&mut self, len: usize) -> Result<(), ProtobufError> {

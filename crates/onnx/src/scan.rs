@@ -1,4 +1,5 @@
-//! A look over the bytes of a model before they are parsed: lengths, depth of nesting, and the fields that the parser skips.
+//! A look over the bytes of a model before they are parsed: lengths, depth of nesting, the fields that the parser skips, and where
+//! strings stand that may be any bytes.
 //!
 //! The parser allocates as many bytes as a length says, calls itself for nested messages, and never comes back from a number of
 //! more than ten bytes in a list. All three are checked first. Its lists grow as it reads them, and it ends the process where one
@@ -6,10 +7,15 @@
 
 use std::io::{BufRead, Seek};
 
+use blocktensor::memory;
+
 use crate::error::{Error, Result};
 
 /// How deep messages may be nested, as protobuf's own readers limit it: a graph in a graph takes three levels.
 const MAX_DEPTH: usize = 100;
+
+/// What errors about memory call the lists of a model.
+const NODES: &str = "the nodes of a model";
 
 /// The most **bytes** of a node's name that an error repeats.
 const MAX_NAME: u64 = 120;
@@ -115,7 +121,7 @@ const NUMBER: u64 = 24;
 
 /// The memory in **bytes** that a field of this length takes, without the messages in it. Bytes of tensors are reserved where they
 /// are read.
-fn memory(message: Message, number: u64, length: u64) -> u64 {
+fn memory_of(message: Message, number: u64, length: u64) -> u64 {
     match (message, number) {
         // Floats in lists, four bytes each, or doubles.
         (Message::Tensor, 4 | 10) | (Message::Attribute, 7) => length.saturating_mul(3),
@@ -131,16 +137,18 @@ fn memory(message: Message, number: u64, length: u64) -> u64 {
     }
 }
 
-/// Checks the bytes of a model, `length` of them.
-pub(crate) fn check(source: &mut (impl BufRead + Seek), length: u64) -> Result<()> {
+/// Checks the bytes of a model, `length` of them. Returns the positions of the strings of its attributes, in order: those may be any
+/// bytes, where all other strings are UTF-8.
+pub(crate) fn check(source: &mut (impl BufRead + Seek), length: u64) -> Result<Vec<u64>> {
     if length == 0 {
         return Err(malformed("the file is empty"));
     }
-    let mut scan =
-        Scan { source, position: 0, memory: 0, within: Within::default(), tensor: Elements::default() };
+    let (within, tensor) = (Within::default(), Elements::default());
+    let mut scan = Scan { source, position: 0, memory: 0, within, tensor, strings: Vec::new() };
     scan.message(length, Message::Model, 0)?;
     let bytes = usize::try_from(scan.memory).unwrap_or(usize::MAX);
-    Ok(blocktensor::memory::require("the nodes of a model", bytes)?)
+    memory::require(NODES, bytes)?;
+    Ok(scan.strings)
 }
 
 fn malformed(reason: impl Into<String>) -> Error {
@@ -196,6 +204,8 @@ struct Scan<'a, R> {
     memory: u64,
     within: Within,
     tensor: Elements,
+    /// Where the strings of attributes begin.
+    strings: Vec<u64>,
 }
 
 impl<R: BufRead + Seek> Scan<'_, R> {
@@ -233,7 +243,7 @@ impl<R: BufRead + Seek> Scan<'_, R> {
                     format!("field {number} of {} is longer than the {left} bytes that are left", of.name());
                 return Err(malformed(reason));
             }
-            self.memory = self.memory.saturating_add(memory(of, number, length));
+            self.memory = self.memory.saturating_add(memory_of(of, number, length));
             if of == Message::Tensor && length > 0 {
                 self.tensor.note(number, 0);
             }
@@ -288,6 +298,7 @@ impl<R: BufRead + Seek> Scan<'_, R> {
                     (Message::Node, 3) => self.within.name = self.text(length)?,
                     (Message::Node, 4) => self.within.op = self.text(length)?,
                     (Message::Tensor, 8) => self.tensor.name = self.text(length)?,
+                    (Message::Attribute, 4 | 9) if length > 0 => self.string(length)?,
                     _ => self.skip(length)?,
                 },
             }
@@ -318,6 +329,16 @@ impl<R: BufRead + Seek> Scan<'_, R> {
         self.position += bytes.len() as u64;
         self.skip(length - bytes.len() as u64)?;
         Ok(String::from_utf8_lossy(&bytes).escape_debug().to_string())
+    }
+
+    /// Notes where a string of an attribute is.
+    fn string(&mut self, length: u64) -> Result<()> {
+        if self.strings.len() == self.strings.capacity() {
+            // The list doubles, and would end the process where it finds no memory.
+            memory::require(NODES, 2 * size_of_val(&*self.strings) + 64)?;
+        }
+        self.strings.push(self.position);
+        self.skip(length)
     }
 
     fn skip(&mut self, length: u64) -> Result<()> {

@@ -1,11 +1,11 @@
 //! Files that are no models, or break a rule: errors that name the place, never a panic.
 
 use blocktensor::MIN_STACK;
-use blocktensor_graph::Sizes;
-use blocktensor_onnx::Error;
+use blocktensor_graph::{Expansion, Result, Sizes, Value};
+use blocktensor_onnx::{Attribute, Error, Importer, OnnxNode};
 use rten_onnx::onnx::{
-    DataLocation, DataType, GraphProto, NodeProto, OperatorSetIdProto, StringStringEntryProto, TensorProto,
-    ValueInfoProto,
+    AttributeProto, AttributeType, DataLocation, DataType, GraphProto, NodeProto, OperatorSetIdProto,
+    StringStringEntryProto, TensorProto, ValueInfoProto,
 };
 
 use crate::support::{Model, float, graph, int, ints, run, tensor, tensor_attribute, value, word};
@@ -53,6 +53,104 @@ fn numbers_have_an_end() {
         let error = blocktensor_onnx::from_bytes(&model).expect_err("an error").to_string();
         assert!(error.contains("64 bits"), "{error}");
     }
+}
+
+/// A model whose attribute `data` has this string, and these strings, in place of what the writer has there.
+fn with_string(model: Model, text: &str, bytes: &[u8]) -> Vec<u8> {
+    assert_eq!(text.len(), bytes.len());
+    let mut file = model.bytes();
+    let at: Vec<usize> = file
+        .windows(text.len())
+        .enumerate()
+        .filter(|(_, one)| *one == text.as_bytes())
+        .map(|(i, _)| i)
+        .collect();
+    assert_eq!(at.len(), 1);
+    file[at[0]..at[0] + text.len()].copy_from_slice(bytes);
+    file
+}
+
+/// In `onnx.proto` they are bytes: compiled models have plans in them, and labels may be Latin-1.
+#[test]
+fn strings_of_attributes_are_any_bytes() {
+    let labels = AttributeProto {
+        r#type: Some(AttributeType::STRINGS),
+        strings: vec!["ok".to_string(), "LABEL".to_string()],
+        ..word("labels", "")
+    };
+    let labels = AttributeProto { s: None, ..labels };
+    for (attribute, text, bytes) in
+        [(word("data", "BLOB"), "BLOB", &b"\xff\xfe\0\xe9"[..]), (labels, "LABEL", b"caf\xe9s")]
+    {
+        let model = || {
+            let mut model = relu().node_with("Blob", &["x"], &["z"], vec![attribute.clone()]);
+            model.graph.node[1].domain = Some("my".to_string());
+            model
+        };
+        let file = with_string(model(), text, bytes);
+        let graph = blocktensor_onnx::from_bytes(&file).expect("a graph");
+        graph.with_sizes(&Sizes::new()).expect("nobody asks for what it makes");
+        // An importer of its own reads the bytes.
+        fn blob(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+            let (name, wanted) = match node.attribute("data") {
+                Some(_) => ("data", vec![b"\xff\xfe\0\xe9".to_vec()]),
+                None => ("labels", vec![b"ok".to_vec(), b"caf\xe9s".to_vec()]),
+            };
+            assert!(matches!(node.attribute(name), Some(Attribute::Bytes(bytes)) if *bytes == wanted));
+            assert!(node.str(name).is_none());
+            Ok(vec![cx.op("relu", &[("x", inputs[0].as_ref().expect("x"))], &[])?])
+        }
+        let file = with_string(model().output("z"), text, bytes);
+        let graph = Importer::new().register("my", "Blob", blob).from_bytes(&file).expect("a graph");
+        graph.with_sizes(&Sizes::new()).expect("an importer");
+        // Without one the node is named.
+        let graph = blocktensor_onnx::from_bytes(&file).expect("a graph");
+        let error = graph.with_sizes(&Sizes::new()).expect_err("an error").to_string();
+        assert!(
+            error.contains("node `n1`: Blob(data = bytes that are not UTF-8)")
+                || error.contains("node `n1`: Blob(labels = "),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn text_that_is_not_utf8_is_refused_where_an_op_reads_it() {
+    let bytes = b"\xff\xfe\0\xe9";
+    let conv = Model::new().input("x", &[1, 1, 4, 4]).floats("w", &[1, 1, 3, 3], &[1.0; 9]);
+    let conv = conv.node_with("Conv", &["x", "w"], &["y"], vec![word("auto_pad", "WORD")]).output("y");
+    let graph = blocktensor_onnx::from_bytes(&with_string(conv, "WORD", bytes)).expect("a graph");
+    let error = graph.with_sizes(&Sizes::new()).expect_err("an error").to_string();
+    assert!(error.contains("node `n0`: Conv("), "{error}");
+    let text = "the attribute `auto_pad` is bytes that are not UTF-8, and this op reads it as text";
+    assert!(error.contains(text), "{error}");
+    let conv = Model::new().input("x", &[1, 1, 4, 4]).floats("w", &[1, 1, 3, 3], &[1.0; 9]);
+    let mut conv =
+        conv.node_with("FusedConv", &["x", "w"], &["y"], vec![word("activation", "WORD")]).output("y");
+    conv.graph.node[0].domain = Some("com.microsoft".to_string());
+    let graph = blocktensor_onnx::from_bytes(&with_string(conv, "WORD", bytes)).expect("a graph");
+    let error = graph.with_sizes(&Sizes::new()).expect_err("an error").to_string();
+    assert!(
+        error.contains("the attribute `activation` = bytes that are not UTF-8 is not understood"),
+        "{error}"
+    );
+    // What the reader calls such strings is text of others.
+    for text in ["\0", "\0000", "\u{0}1"] {
+        let model = relu().node_with("Blob", &["x"], &["z"], vec![word("data", text)]).output("z");
+        let mut model = model;
+        model.graph.node[1].domain = Some("my".to_string());
+        fn blob(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+            assert!(node.str("data").is_some_and(|text| text.starts_with('\0')));
+            Ok(vec![cx.op("relu", &[("x", inputs[0].as_ref().expect("x"))], &[])?])
+        }
+        let graph = Importer::new().register("my", "Blob", blob).from_bytes(&model.bytes()).expect("a graph");
+        graph.with_sizes(&Sizes::new()).expect("an importer");
+    }
+    // Names are UTF-8.
+    let model = Model::new().input("x", &[1]).node("Relu", &["x"], &["WORD"]).output("y");
+    let error =
+        blocktensor_onnx::from_bytes(&with_string(model, "WORD", bytes)).expect_err("an error").to_string();
+    assert!(error.contains("UTF-8"), "{error}");
 }
 
 /// The parser would skip such a field, and the attribute would have no value.

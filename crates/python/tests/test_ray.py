@@ -352,7 +352,7 @@ def test_a_plan_for_other_threads_says_what_to_do_and_that_works(tmp_path):
         assert ran.returncode == 0, ran.stderr
     first, second, again, threads = ran.stdout.splitlines()
     for text in (first, second):
-        assert "is packed for 2 threads, and this actor has num_cpus=1: 1 threads; pass `num_cpus=2`" in text
+        assert "is packed for 2 threads, and this actor has num_cpus=1: 1 thread; pass `num_cpus=2`" in text
     assert (again, threads) == ("1", "2")
 
 

@@ -286,7 +286,7 @@ def test_complex_numbers_are_told_their_parts():
 
 def test_packed_weights_are_not_written_as_in_rust():
     text = repr(bt.pack_linear(np.ones((3, 4), np.float32), rows=2, threads=1))
-    assert text == "PackedWeights(linear packed for 2 rows of 4 to 3 f32 numbers on 1 threads)"
+    assert text == "PackedWeights(linear packed for 2 rows of 4 to 3 f32 numbers on 1 thread)"
 
 
 def onnx_of(op, inputs, dtype):

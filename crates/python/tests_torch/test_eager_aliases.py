@@ -1,5 +1,6 @@
 """Random programs that write in place and take views: they agree with PyTorch, or raise an error of this package."""
 
+import copy
 import random
 
 import blocktensor as bt
@@ -14,7 +15,7 @@ VIEWS = """{a}.view(-1); {a}[0]; {a}[:, 1:]; {a}[...]; {a}.detach(); {a}.data; {
 {a}.chunk(2, 0)[0]; {a}.split(1)[0]; {a}.unbind(0)[0]; {a}.expand_as({a}); {a}.mT; {a}.movedim(0, -1); {a}.narrow(0, 0, 1)
 {a}.transpose(0, -1); {a}.select(0, 0); {a}.unflatten(0, (1, -1)); {a}.reshape_as({a}); {a}.ravel(); torch.flatten({a})
 torch.swapaxes({a}, 0, 1); torch.broadcast_to({a}, {a}.shape); torch.atleast_3d({a}); torch.broadcast_tensors({a}, {b})[1]
-F.dropout({a}, 0.5, False); nn.Identity()({a}); nn.Flatten(0)({a}); {a}.to(torch.float32); {a}.float(); {a}.cpu(); +{a}"""
+F.dropout({a}, 0.5, False); nn.Identity()({a}); nn.Flatten(0)({a}); {a}.to(torch.float32); {a}.float(); {a}.cpu(); +{a}; copy.copy({a})"""
 COPIES = """{a}.clone(); F.relu({a}); F.pad({a}, (0, 0)); {a}.repeat(*[1] * {a}.dim()); {a}.clamp(min=-9); torch.cat([{a}]); {a} * {b}"""
 WRITES = """{a}.relu_(); {a}.add_(1); {a}.mul_({b}); {a} += 1; {a} *= 2; {a} -= {b}; {a} **= 2; F.relu({a}, inplace=True)
 {a}.clamp_(-1, 1); {a}.sigmoid_(); F.hardtanh_({a}); F.elu({a}, inplace=True); nn.ReLU(inplace=True)({a}); torch.relu_({a})
@@ -38,7 +39,7 @@ def program(seed):
 
 
 def values(lines, x):
-    names = dict(torch=torch, F=F, nn=nn, v0=x)
+    names = dict(torch=torch, F=F, nn=nn, copy=copy, v0=x)
     with torch.no_grad():
         exec("\n".join(lines), names)
     return {name: value for name, value in names.items() if name[1:].isdigit()}
@@ -80,6 +81,42 @@ def test_writes_into_parts_share_no_memory_with_what_they_take():
         assert torch.equal(one.torch(), torch.ones(1, 1, 2, 3))
     with pytest.raises(bt.UnsupportedOp, match="a copy into a tensor"):
         made[0].copy_(rows)
+
+
+class CopiesAndWrites(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 8, 3)
+
+    def forward(self, x):
+        y = self.conv(x)
+        z = copy.copy(y)
+        z.relu_()
+        return y
+
+
+@pytest.mark.parametrize("blocked", [False, True])
+def test_a_shallow_copy_shares_memory(blocked):
+    """As in PyTorch, whose copy has the same storage."""
+    x = btt.EagerTensor(-torch.ones(1, 4, 2, 2))
+    x = x.to_blocked() if blocked else x
+    for copies in (copy.copy, lambda x: copy.copy(copy.copy(x)), lambda x: copy.copy(x.data), lambda x: x.data.__copy__()):
+        copied = copies(x)
+        assert copied is not x and copied.held.layout == x.held.layout
+        for target in (x, copied):
+            with pytest.raises(bt.UnsupportedOp, match="another eager tensor is a view of"):
+                target.add_(1)
+            with pytest.raises(bt.UnsupportedOp, match="another eager tensor is a view of"):
+                target.relu_()
+        del copied, target
+    # Nobody else has it now, and a deep copy has memory of its own.
+    apart = copy.deepcopy(x)
+    x.add_(1)
+    assert not x.to_strided().torch().any() and (apart.to_strided().torch() == -1).all()
+    image = btt.EagerTensor(torch.randn(1, 3, 6, 6))
+    image = image.to_blocked() if blocked else image
+    with torch.no_grad(), pytest.raises(bt.UnsupportedOp, match="another eager tensor is a view of"):
+        btt.swap(CopiesAndWrites().eval())(image)
 
 
 def test_writes_into_views_name_a_call_that_makes_a_tensor():

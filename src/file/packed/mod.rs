@@ -26,7 +26,7 @@ use super::tensors::{QUANTIZATION, file_dtype, quantization_entry, row_major};
 use super::{cut, shown, shown_path};
 use crate::buffer::{ALIGN, Buffer};
 use crate::dtype::DType;
-use crate::error::{Call, Complaint, Error, Result, Text, fail};
+use crate::error::{Call, Complaint, Error, Result, Text, counted, fail};
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
 use crate::layout::either::SourceLayout;
@@ -429,7 +429,8 @@ impl Loaded<'_> {
     pub(crate) fn misfit_of(&self, threads: usize) -> Option<Box<Complaint>> {
         let here = crate::threads::current_threads();
         let misfit = (threads != here).then(|| {
-            let (packed, here) = (format!("packed for {threads} threads"), format!("a run here has {here}"));
+            let packed = format!("packed for {}", counted(threads, "thread"));
+            let here = format!("a run here has {}", counted(here, "thread"));
             let misfit = *self.misfit(packed, here);
             let remedy = PackedFile::with_threads(threads, misfit.remedy);
             Box::new(Complaint { remedy, ..misfit })

@@ -17,7 +17,7 @@ pub use self::typed::{
 use self::packed::Packed;
 use super::source::{Source, SourceLayout};
 use crate::buffer::Buffer;
-use crate::error::{Call, Complaint, Error, Result, Text, fail};
+use crate::error::{Call, Complaint, Error, Result, Text, counted, fail};
 use crate::kernels::conv::call::elements;
 use crate::kernels::conv::epilogue::{Finish, channel_values, check_operands};
 use crate::kernels::conv::implementation::{ConvOperands, ConvTypes, Problem};
@@ -201,7 +201,7 @@ impl AnyPackedConv {
             PackMismatch,
             self.g.op,
             "x",
-            format!("{} on {threads} threads", x.describe()),
+            format!("{} on {}", x.describe(), counted(threads, "thread")),
             format!("the weights were packed for {s} (any batch)"),
             Text::from("bring the source into that form, or pack the weights for this one with ")
                 + Call::PackForTensor

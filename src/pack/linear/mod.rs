@@ -3,7 +3,7 @@
 use std::panic::Location;
 
 use crate::dtype::DType;
-use crate::error::{Call, Result, Text, fail};
+use crate::error::{Call, Result, Text, counted, fail};
 use crate::kernels::conv::epilogue::Finish;
 #[cfg(feature = "onednn")]
 use crate::kernels::lanes::for_each_chunk;
@@ -45,7 +45,8 @@ enum Weights {
 impl std::fmt::Debug for PackedLinear {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let PackedLinear { k, o, rows, threads, dtype, .. } = self;
-        write!(f, "linear packed for {rows} rows of {k} to {o} {dtype} numbers on {threads} threads")
+        let (rows, threads) = (counted(*rows, "row"), counted(*threads, "thread"));
+        write!(f, "linear packed for {rows} of {k} to {o} {dtype} numbers on {threads}")
     }
 }
 
@@ -186,8 +187,12 @@ impl PackedLinear {
                 PackMismatch,
                 "linear",
                 "x",
-                format!("a run on {threads} threads"),
-                format!("the weights were packed for {} rows on {} threads", self.rows, self.threads),
+                format!("a run on {}", counted(threads, "thread")),
+                format!(
+                    "the weights were packed for {} on {}",
+                    counted(self.rows, "row"),
+                    counted(self.threads, "thread")
+                ),
                 "pack them where they run"
             );
         }

@@ -22,6 +22,8 @@ pub(super) struct Recipe {
     /// Whether all constants have their elements.
     pub(super) has_constants: bool,
     pub(super) limits: Limits,
+    /// The number of threads that the weights are packed for.
+    pub(super) threads: usize,
 }
 
 impl Recipe {
@@ -39,7 +41,8 @@ impl Recipe {
         let Network { nodes, inputs, outputs, .. } = network;
         let network = Network::of(tensors, nodes.clone(), inputs.clone(), outputs.clone());
         let has_constants = packed.is_empty();
-        Ok(Recipe { network, choices, written: None, has_constants, limits: Limits::default() })
+        let (limits, threads) = (Limits::default(), blocktensor::current_threads());
+        Ok(Recipe { network, choices, written: None, has_constants, limits, threads })
     }
 }
 

@@ -43,6 +43,8 @@ pub enum Attribute {
     Floats(Vec<f32>),
     /// Strings.
     Strs(Vec<String>),
+    /// A string that is not UTF-8, or strings of which one is not: the bytes of each.
+    Bytes(Vec<Vec<u8>>),
     /// A tensor.
     Tensor(Arc<Constant>),
     /// A graph, such as a branch of `If`.
@@ -58,6 +60,7 @@ impl Attribute {
             Attribute::Ints(_) => Kind::Ints,
             Attribute::Floats(_) => Kind::Floats,
             Attribute::Strs(_) => Kind::Strs,
+            Attribute::Bytes(_) => Kind::Bytes,
             Attribute::Tensor(_) => Kind::Tensor,
             Attribute::Graph(_) => Kind::Graph,
         }
@@ -73,6 +76,7 @@ impl fmt::Display for Attribute {
             Attribute::Ints(v) => write!(f, "{v:?}"),
             Attribute::Floats(v) => write!(f, "{v:?}"),
             Attribute::Strs(v) => write!(f, "{v:?}"),
+            Attribute::Bytes(_) => write!(f, "bytes that are not UTF-8"),
             Attribute::Tensor(v) => write!(f, "a {} tensor {:?}", v.element_type(), v.dims()),
             Attribute::Graph(_) => write!(f, "a graph"),
         }
@@ -88,6 +92,7 @@ pub(crate) enum Kind {
     Ints,
     Floats,
     Strs,
+    Bytes,
     Tensor,
     Graph,
 }
@@ -143,7 +148,7 @@ impl OnnxNode {
         }
     }
 
-    /// An attribute that is a string.
+    /// An attribute that is a string, in UTF-8.
     pub fn str(&self, name: &str) -> Option<&str> {
         match self.attribute(name)? {
             Attribute::Str(v) => Some(v),

@@ -67,6 +67,9 @@ pub(crate) fn lacks(op: &str, version: i64, attributes: &[(String, Attribute)]) 
             None => {
                 Some(format!("the attribute `{name}` is not known in version {version} of the operator set"))
             }
+            Some(_) if value.kind() == Kind::Bytes => {
+                Some(format!("the attribute `{name}` is {value}, and this op reads it as text"))
+            }
             Some((_, of, _)) if *of != type_name(value.kind()) => {
                 Some(format!("the attribute `{name}` is {value}, which is not of its type, {of}"))
             }
@@ -242,6 +245,7 @@ fn type_name(kind: Kind) -> &'static str {
         Kind::Ints => "INTS",
         Kind::Floats => "FLOATS",
         Kind::Strs => "STRINGS",
+        Kind::Bytes => "bytes",
         Kind::Tensor => "TENSOR",
         Kind::Graph => "GRAPH",
     }

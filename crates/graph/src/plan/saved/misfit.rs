@@ -37,16 +37,17 @@ impl Stored {
         blocktensor::Error::PackMismatch(Complaint::new(op, "file", got, rule, remedy))
     }
 
-    /// The same error about the plan, if one node's weights are for another number of threads: all of them are.
+    /// The same error about the plan, if one node's weights are for another number of threads: all of them are. Other errors about
+    /// weights get a remedy that a plan has.
     pub(super) fn of_plan(&self, error: Error, file: &PackedFile) -> Error {
-        let is_misfit = matches!(error, Error::Engine(blocktensor::Error::PackMismatch(_)));
-        if !is_misfit || file.misfit().is_some() || self.threads == blocktensor::current_threads() {
-            return error;
-        }
+        let Error::Engine(blocktensor::Error::PackMismatch(complaint)) = error else { return error };
         let remedy = match self.keeps_plain(file) {
             true => Text::from("open the file with ") + Call::ReadOrRepack + ", or plan the model again here",
             false => self.no_plain(),
         };
-        self.of_threads("Plan::load", "", remedy).into()
+        match file.misfit().is_some() || self.threads == blocktensor::current_threads() {
+            true => blocktensor::Error::PackMismatch(Box::new(Complaint { remedy, ..*complaint })).into(),
+            false => self.of_threads("Plan::load", "", remedy).into(),
+        }
     }
 }

@@ -92,7 +92,7 @@ impl Plan {
             version: VERSION,
             layouts: self.layouts,
             limits: self.recipe.limits,
-            threads: blocktensor::current_threads(),
+            threads: self.recipe.threads,
             input_types: self.input_types.clone(),
             output_types: Some(self.output_types.clone()),
             tensors: network.tensors.iter().enumerate().map(tensor).collect(),

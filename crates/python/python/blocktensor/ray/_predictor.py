@@ -150,7 +150,8 @@ def _load(path: FilePath, threads: int | None, replan: bool) -> Plan:
         if cpus is None or packed is None:
             raise
         name, wanted = os.fsdecode(path), packed[1]
-        text = f"the plan `{name}` is packed for {wanted} threads, and this actor has num_cpus={cpus:g}: {threads} threads"
+        packed_for, here = (f"{n} thread{'s' if n != 1 else ''}" for n in (int(wanted), threads))
+        text = f"the plan `{name}` is packed for {packed_for}, and this actor has num_cpus={cpus:g}: {here}"
         remedy = (
             f"pass `num_cpus={wanted}` to `map_batches`, or save a plan for these threads, `Model.plan(threads={threads})`; "
             "a file that was saved with `keep_plain=True` also loads with `replan=True` of `Predictor`"

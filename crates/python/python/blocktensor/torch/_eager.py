@@ -124,6 +124,10 @@ class EagerTensor(Answers):
         """Reorders to a strided tensor."""
         return EagerTensor(self.held.to_strided(format))
 
+    def __copy__(self) -> "EagerTensor":
+        """Shares the memory, as PyTorch's copies do."""
+        return self._view(self.held)
+
     def __reduce__(self) -> Any:
         return EagerTensor, (self.held,)
 
