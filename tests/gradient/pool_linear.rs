@@ -1,9 +1,9 @@
 //! Gradients of pooling, linear layers and reshaping views.
 
-use blocktensor::StridedTensor;
 use blocktensor::dispatch::Value;
+use blocktensor::{Operand, Operator, StridedTensor};
 
-use super::{KINDS, activation, bound, check};
+use super::{KINDS, activation, bound, check, plain, refs};
 use crate::support::Rng;
 
 fn ints(list: &[i64]) -> Value {
@@ -37,6 +37,52 @@ fn pool(
         }
     }
     y
+}
+
+/// As in PyTorch an element goes to the first largest of its window, or to the last NaN; two zeros are equal, whatever their signs.
+#[test]
+fn of_a_maximum_among_equals_infinities_and_nans() {
+    let (h, w, numbers) = (6, 7, [3, 2, 1, 1]);
+    let (rows, columns) = (windows(h, numbers), windows(w, numbers));
+    let values = [0.0, -0.0, 1.0, 1.0, -2.0, f32::NEG_INFINITY, f32::INFINITY, f32::NAN];
+    for (c, nans) in [1, 3, 16, 17, 40].into_iter().flat_map(|c| [(c, false), (c, true)]) {
+        let mut rng = Rng(464 + c as u64);
+        let x: Vec<f32> = (0..2 * c * h * w)
+            .map(|i| {
+                // Few channels have NaNs, those of some more are infinities alone.
+                let has_nan = nans && i / (h * w) % 5 == 2;
+                if i / (h * w) % 7 == 6 {
+                    f32::NEG_INFINITY
+                } else {
+                    values[rng.below(if has_nan { 8 } else { 7 })]
+                }
+            })
+            .collect();
+        let diff = rng.reals(2 * c * rows.len() * columns.len());
+        let mut want = vec![0f32; x.len()];
+        let mut next = diff.iter();
+        for (x, want) in x.chunks(h * w).zip(want.chunks_mut(h * w)) {
+            for (r, column) in rows.iter().flat_map(|r| columns.iter().map(move |column| (r, column))) {
+                let mut best: Option<usize> = None;
+                for at in r.iter().flat_map(|r| column.iter().map(move |c| r * w + c)) {
+                    if best.is_none_or(|best| x[at] > x[best] || x[at].is_nan()) {
+                        best = Some(at);
+                    }
+                }
+                want[best.unwrap()] += next.next().unwrap();
+            }
+        }
+        let [kernel, stride, padding, _] = numbers.map(|v| ints(&[v as i64]));
+        let op = bound("max_pool2d", &["x"], &[("kernel", kernel), ("stride", stride), ("padding", padding)]);
+        for kind in KINDS {
+            let x = [activation(&x, &[2, c, h, w], kind)];
+            let diff = activation(&diff, &[2, c, rows.len(), columns.len()], kind);
+            let y = op.run(&refs(&x)).unwrap().remove(0);
+            let made =
+                op.backward(&refs(&x), &[y.tensor_ref()], &[Some(diff.tensor_ref())], &[true]).unwrap();
+            assert_eq!(plain(made[0].as_ref().unwrap()), want, "{kind:?}, {c} channels, with NaN: {nans}");
+        }
+    }
 }
 
 #[test]
