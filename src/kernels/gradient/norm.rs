@@ -12,6 +12,8 @@ use crate::simd::vectors::{Vector, VectorLoop, VectorWidth, Width};
 const CHUNK_PIXELS: usize = 1024;
 /// Pixels that are added up in f32 before their sum goes to f64.
 const STRIP_PIXELS: usize = 16;
+/// Pixels to which a function of their lanes is applied before the next lanes come.
+const APPLIED_AT_ONCE: usize = 8;
 /// Lanes that a vector loop adds up at once.
 const GROUP: usize = 16;
 
@@ -176,6 +178,12 @@ impl Affine {
     }
 }
 
+/// Numbers of neighbouring lanes, or of one.
+#[inline(always)]
+fn of_lanes<V: Vector<GROUP>>(proof: V::Proof, list: &[f32], (at, is_one): (usize, bool)) -> V {
+    if is_one { V::splat(proof, list[at]) } else { V::load(proof, group_at(list, at)) }
+}
+
 struct AffineLoop<'a> {
     of: &'a Affine,
     /// The first lane among all channels.
@@ -199,26 +207,24 @@ impl VectorLoop<GROUP> for AffineLoop<'_> {
         }
         // Sixteen pixels of one lane are as sixteen lanes.
         let step = lanes.max(GROUP);
-        let (count, groups) = (dst.len() / step, step.div_ceil(GROUP));
-        for group in 0..groups {
-            let lane = group_start(group, step);
-            let of_lanes = |list: &[f32]| {
-                if lanes == 1 { [list[first]; GROUP] } else { *group_at(list, first + lane) }
-            };
-            let (mean, by_diff, by_x, shift) =
-                (of_lanes(mean), of_lanes(by_diff), of_lanes(by_x), of_lanes(shift));
-            let (mean, by_diff) = (V::load(proof, &mean), V::load(proof, &by_diff));
-            let (by_x, shift) = (V::load(proof, &by_x), V::load(proof, &shift));
-            if count == 0 {
-                continue;
-            }
-            let x = RowVectors::<f32, GROUP, 1>::new(x, &[lane], 0, step, count);
-            let diff = RowVectors::<f32, GROUP, 1>::new(diff, &[lane], 0, step, count);
-            for (p, to) in dst[lane..].chunks_mut(step).take(count).enumerate() {
-                let ([x], [g]) = (x.get(p), diff.get(p));
-                let by_x = by_x.mul(V::load(proof, x).sub(mean)).add(shift);
-                let to = to.first_chunk_mut().expect("a group of lanes");
-                by_diff.mul(V::load(proof, g)).add(by_x).store(to);
+        let count = dst.len() / step;
+        for first_pixel in (0..count).step_by(APPLIED_AT_ONCE) {
+            let at_once = APPLIED_AT_ONCE.min(count - first_pixel);
+            for group in 0..step.div_ceil(GROUP) {
+                let lane = group_start(group, step);
+                let at_of = (first + if lanes == 1 { 0 } else { lane }, lanes == 1);
+                let (mean, by_diff) =
+                    (of_lanes::<V>(proof, mean, at_of), of_lanes::<V>(proof, by_diff, at_of));
+                let (by_x, shift) = (of_lanes::<V>(proof, by_x, at_of), of_lanes::<V>(proof, shift, at_of));
+                let at = first_pixel * step + lane;
+                let x = RowVectors::<f32, GROUP, 1>::new(x, &[at], 0, step, at_once);
+                let diff = RowVectors::<f32, GROUP, 1>::new(diff, &[at], 0, step, at_once);
+                for (p, to) in dst[at..].chunks_mut(step).take(at_once).enumerate() {
+                    let ([x], [g]) = (x.get(p), diff.get(p));
+                    let by_x = by_x.mul(V::load(proof, x).sub(mean)).add(shift);
+                    let to = to.first_chunk_mut().expect("a group of lanes");
+                    by_diff.mul(V::load(proof, g)).add(by_x).store(to);
+                }
             }
         }
         let whole = count * step;

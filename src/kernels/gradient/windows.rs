@@ -1,5 +1,7 @@
 //! Gradients of pooling: each element of the incoming gradient goes to the window that it came from.
 
+use std::ops::Range;
+
 use super::planes::{Plane, over_planes};
 use crate::error::Result;
 use crate::kernels::pool::geometry::{Span, Windows};
@@ -10,19 +12,24 @@ use crate::simd::{self, Loop};
 /// Lanes that a vector loop processes at once.
 const GROUP: usize = 16;
 
-/// Runs a block for each window of a plane, with the number of its result's pixel and its spans. A macro, as is [`for_each_tap`]: the
-/// compiler leaves a large closure a function of its own, without the instructions of the vector loop around it.
+/// Runs a block for each window of a plane and each of some lanes, with the number of the result's pixel and the window's spans. All lanes
+/// of a row of windows come before the next row, so that its pixels are still near. A macro, as is [`for_each_tap`]: the compiler leaves
+/// a large closure a function of its own, without the instructions of the vector loop around it.
 macro_rules! for_each_window {
-    ($windows:expr, |$i:ident, $spans:ident| $body:block) => {
+    ($windows:expr, $lanes:expr, |$i:ident, $spans:ident, $lane:ident| $body:block) => {
         let [d, h, w] = &$windows.axes;
-        let mut $i = 0;
+        let mut first = 0;
         for &d in &d.list {
             for &h in &h.list {
-                for &w in &w.list {
-                    let $spans = [d, h, w];
-                    $body
-                    $i += 1;
+                for $lane in $lanes {
+                    let mut $i = first;
+                    for &w in &w.list {
+                        let $spans = [d, h, w];
+                        $body
+                        $i += 1;
+                    }
                 }
+                first += w.list.len();
             }
         }
     };
@@ -65,22 +72,30 @@ impl VectorLoop<GROUP> for MaxLoop<'_> {
     fn run<V: Vector<GROUP>>(self, proof: V::Proof) {
         let MaxLoop { mut plane, windows } = self;
         let whole = plane.lanes / GROUP * GROUP;
-        for lane in (0..whole).step_by(GROUP) {
-            max_of_group::<V>(proof, &mut plane, windows, lane);
+        let mut left = whole;
+        if max_of_groups::<V>(proof, &mut plane, windows, whole) {
+            // A NaN equals nothing.
+            plane.dst.fill(0.0);
+            left = 0;
         }
-        for lane in whole..plane.lanes {
-            max_of_lane(&mut plane, windows, lane);
-        }
+        max_of_lanes(&mut plane, windows, left);
     }
 }
 
-/// The lanes from `lane` on. The first tap that equals the maximum takes what there is to give, so that nothing is scattered.
+/// The first lanes, in groups. The first tap that equals the maximum takes what there is to give, so that nothing is scattered. Returns
+/// whether some element is NaN: then what was written is of no use.
 #[inline(always)]
-fn max_of_group<V: Vector<GROUP>>(proof: V::Proof, plane: &mut Plane<'_>, windows: &Windows, lane: usize) {
+fn max_of_groups<V: Vector<GROUP>>(
+    proof: V::Proof,
+    plane: &mut Plane<'_>,
+    windows: &Windows,
+    whole: usize,
+) -> bool {
     let (lanes, size) = (plane.lanes, plane.size);
-    let [none, one, lowest] = [0.0, 1.0, f32::NEG_INFINITY].map(|x| V::splat(proof, x));
+    let (none, one, lowest) =
+        (V::splat(proof, 0.0), V::splat(proof, 1.0), V::splat(proof, f32::NEG_INFINITY));
     let mut has_nan = none;
-    for_each_window!(windows, |i, spans| {
+    for_each_window!(windows, (0..whole).step_by(GROUP), |i, spans, lane| {
         let mut largest = lowest;
         for_each_tap!(windows, spans, size, |pixel| {
             let x = V::load(proof, lanes_at(plane.x, pixel * lanes + lane));
@@ -98,11 +113,7 @@ fn max_of_group<V: Vector<GROUP>>(proof: V::Proof, plane: &mut Plane<'_>, window
     });
     let mut found = [0.0; GROUP];
     has_nan.store(&mut found);
-    // A NaN equals nothing: its channel is computed again, one element at a time.
-    for (lane, _) in (lane..).zip(found).filter(|(_, found)| *found != 0.0) {
-        plane.dst[lane..].iter_mut().step_by(lanes).for_each(|to| *to = 0.0);
-        max_of_lane(plane, windows, lane);
-    }
+    found != [0.0; GROUP]
 }
 
 #[inline(always)]
@@ -110,10 +121,11 @@ fn lanes_at(data: &[f32], at: usize) -> &[f32; GROUP] {
     data[at..].first_chunk().expect("lanes of a pixel")
 }
 
+/// The lanes from `first` on, one at a time.
 #[inline(always)]
-fn max_of_lane(plane: &mut Plane<'_>, windows: &Windows, lane: usize) {
+fn max_of_lanes(plane: &mut Plane<'_>, windows: &Windows, first: usize) {
     let (lanes, size) = (plane.lanes, plane.size);
-    for_each_window!(windows, |i, spans| {
+    for_each_window!(windows, first..lanes, |i, spans, lane| {
         let (mut best, mut place) = (0f32, None);
         for_each_tap!(windows, spans, size, |pixel| {
             let at = pixel * lanes + lane;
@@ -138,20 +150,18 @@ impl Loop for AvgLoop<'_> {
     #[inline(always)]
     fn run(self) {
         let AvgLoop { mut plane, windows } = self;
-        let whole = plane.lanes / GROUP * GROUP;
-        for lane in (0..whole).step_by(GROUP) {
-            avg_of_lanes::<GROUP>(&mut plane, windows, lane);
-        }
-        for lane in whole..plane.lanes {
-            avg_of_lanes::<1>(&mut plane, windows, lane);
-        }
+        let lanes = plane.lanes;
+        let whole = lanes / GROUP * GROUP;
+        avg_of_lanes::<GROUP>(&mut plane, windows, 0..whole);
+        avg_of_lanes::<1>(&mut plane, windows, whole..lanes);
     }
 }
 
+/// Some lanes, `L` at a time.
 #[inline(always)]
-fn avg_of_lanes<const L: usize>(plane: &mut Plane<'_>, windows: &Windows, lane: usize) {
+fn avg_of_lanes<const L: usize>(plane: &mut Plane<'_>, windows: &Windows, of: Range<usize>) {
     let (lanes, size) = (plane.lanes, plane.size);
-    for_each_window!(windows, |i, spans| {
+    for_each_window!(windows, of.clone().step_by(L), |i, spans, lane| {
         let count: f32 = spans.iter().map(|span| span.count as f32).product();
         let mut part: [f32; L] = *plane.diff[i * lanes + lane..].first_chunk().expect("lanes of a pixel");
         for l in 0..L {
