@@ -75,6 +75,40 @@ fn bounds_of_a_clip_are_single_numbers() {
 }
 
 #[test]
+fn pads_of_a_pool_are_less_than_its_window() {
+    let model = |op: &str, pads: &[i64]| {
+        let attributes = vec![ints("kernel_shape", &[2, 3]), ints("pads", pads)];
+        let model = Model::new().input("x", &[1, 1, 4, 4]);
+        model.node_with(op, &["x"], &["y"], attributes).output("y")
+    };
+    for op in ["MaxPool", "AveragePool"] {
+        for pads in [[2, 0, 0, 0], [0, 0, 0, 3], [0, 0, 5, 0]] {
+            let error = refused(model(op, &pads), &[("x", &[1, 1, 4, 4])]);
+            let text = format!(
+                "node `n0` ({op}), pads: got {pads:?}; each is less than the size of the window, [2, 3]; "
+            );
+            assert!(error.starts_with(&text), "{error}");
+        }
+        let y = model(op, &[1, 2, 1, 2]).run(&[("x", &[1, 1, 4, 4], &[1.0; 16])]);
+        assert_eq!(y[0].0, [1, 1, 5, 6]);
+    }
+}
+
+#[test]
+fn ops_of_newer_versions_are_told_from_names_that_no_version_has() {
+    for (op, since) in [("CumProd", 26), ("SwiGLU", 28)] {
+        let model = Model::new().opset(24).input("x", &[2]).node(op, &["x"], &["y"]).output("y");
+        let error = refused(model, &[("x", &[2])]);
+        let text = format!(
+            "the model uses version 24 of ONNX's operator set, and this op came with version {since}"
+        );
+        assert!(error.contains(&text), "{error}");
+    }
+    let model = Model::new().input("x", &[2]).node("CumProduct", &["x"], &["y"]).output("y");
+    assert!(refused(model, &[("x", &[2])]).contains("ONNX has no op of this name"));
+}
+
+#[test]
 fn slopes_are_broadcast_to_x_and_x_to_nothing() {
     let model = |x: &[i64], slope: &[i64]| {
         let count = slope.iter().product::<i64>() as usize;

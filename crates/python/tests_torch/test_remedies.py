@@ -213,6 +213,12 @@ def test_a_file_for_another_number_of_threads_says_what_this_door_has(tmp_path, 
             assert torch.allclose(y, model(x), atol=1e-5), call
 
 
+def test_an_equation_that_moves_axes_is_a_permute():
+    for equation, count, call in [("ij->ji", 1, "permute"), ("ij,jk,kl->il", 3, "matmul")]:
+        with pytest.raises(bt.UnsupportedOp, match=f"the equation `{equation}`; write it as {call}"):
+            torch.einsum(equation, *[btt.EagerTensor(torch.ones(2, 2))] * count)
+
+
 def test_numbers_of_threads():
     """One text for a number that is none, also through the doors of PyTorch."""
     model, x = nn.Linear(3, 3).eval(), torch.ones(1, 3)
