@@ -107,7 +107,8 @@ def comments() -> dict[str, str]:
                 text = before.strip()
                 if text.startswith("///"):
                     above.append(text[3:].removeprefix(" "))
-                elif not text.startswith("#["):
+                # The sections of `pointwise_docs!` are strings, which schemas have too.
+                elif not text.startswith(("#[", '=> "', '"')):
                     break
             if above:
                 found.setdefault(match[1], "\n".join(reversed(above)))
@@ -283,7 +284,7 @@ def main() -> int:
     own = [s for s in _native.schemas() if s["keys"]]
     docs = comments()
     names = "\n".join(f'    "{s["name"]}",' for s in own)
-    parts = [HEAD + f"\n__all__ = [\n{names}\n]", *(function(s, docs.get(s["name"], "")) for s in own)]
+    parts = [HEAD + f"\n__all__ = [\n{names}\n]", *(function(s, docs.get(s["name"], docs.get(f'{s["name"]}_', ""))) for s in own)]
     text = "\n\n\n".join(parts) + "\n"
     if "--check" in sys.argv:
         same = TARGET.read_text() == text

@@ -355,8 +355,12 @@ std::vector<T> results(F &&call) {
   return objects;
 }
 
-inline Tensor only(std::vector<Tensor> results) {
-  if (results.size() != 1) throw Error(BT_INVALID_ARGUMENT, "the op has several results");
+// The one result of an op, or of an operator (null); `all` is the function that returns several.
+inline Tensor only(std::vector<Tensor> results, const char *op, const char *all) {
+  if (results.size() != 1) {
+    const std::string what = op ? std::string("op `") + op + "`" : "the operator";
+    throw Error(BT_INVALID_ARGUMENT, what + " has several results, and this function returns one; call `" + all + "`");
+  }
   return std::move(results.front());
 }
 
@@ -371,7 +375,7 @@ inline std::vector<Tensor> call_all(const char *op, const Args &args) {
 }
 
 // The one result of an op by name.
-inline Tensor call(const char *op, const Args &args) { return detail::only(call_all(op, args)); }
+inline Tensor call(const char *op, const Args &args) { return detail::only(call_all(op, args), op, "call_all"); }
 
 // bt_call_into, for one result.
 inline void call_into(const char *op, const Args &args, const Tensor &out) {
@@ -440,7 +444,7 @@ class Operator : public Object {
       return bt_op_run(handle(), list.data(), list.size(), outs, room, count);
     });
   }
-  Tensor run(const Tensors &inputs) const { return detail::only(run_all(inputs)); }
+  Tensor run(const Tensors &inputs) const { return detail::only(run_all(inputs), nullptr, "run_all"); }
   void run_into(const Tensors &inputs, const Tensors &outs, const Scratchpad *scratchpad = nullptr) const {
     const auto list = detail::handles(inputs), results = detail::handles(outs);
     const bt_handle pad = detail::optional(scratchpad, "scratchpad");

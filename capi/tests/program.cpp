@@ -110,7 +110,8 @@ static void ops() {
   // More results than the first room for them.
   const auto rows = bt::call_all("split", {{"x", x.reshape({96, 1})}, {"sizes", bt::Dims(96, 1)}, {"axis", 0}});
   EXPECT(rows.size() == 96 && rows[5].read()[0] == x.read()[5]);
-  EXPECT(throws(BT_INVALID_ARGUMENT, "several results", [&] { bt::call("chunk", {{"x", x}, {"chunks", 3}, {"axis", 1}}); }));
+  EXPECT(throws(BT_INVALID_ARGUMENT, "op `chunk` has several results, and this function returns one; call `call_all`",
+                [&] { bt::call("chunk", {{"x", x}, {"chunks", 3}, {"axis", 1}}); }));
   EXPECT(throws(BT_KEY_MISMATCH, "blocked", [&] { bt::call("add", {{"a", x}, {"b", x.to_blocked()}}); }));
 
   const bt::Operator pool("max_pool2d", {"x"}, {{"kernel", {2, 2}}});

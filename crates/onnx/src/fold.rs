@@ -118,6 +118,7 @@ pub(crate) fn evaluate(
             one(cumsum(first, axis, is_set("exclusive"), is_set("reverse"))?)
         }
         ("Clip", _) => {
+            ops::elementwise::check_bounds(inputs, cx)?;
             let bound = |i: usize, none: i64| {
                 let given = inputs.get(i).and_then(Option::as_ref).and_then(|v| v.ints()?.first().copied());
                 given.unwrap_or(none)

@@ -38,6 +38,97 @@ fn a_power_of_0_with_a_negative_exponent_is_a_division_by_0() {
 }
 
 #[test]
+fn a_resize_has_scales_or_sizes() {
+    let model = |inputs: &[&str]| {
+        let model = Model::new().input("x", &[1, 1, 2, 2]).floats("scales", &[4], &[1.0, 1.0, 3.0, 3.0]);
+        let model = model.ints("sizes", &[1, 1, 4, 4]).floats("none", &[0], &[]).ints("no", &[]);
+        model.node("Resize", inputs, &["y"]).output("y")
+    };
+    let error = refused(model(&["x", "", "scales", "sizes"]), &[("x", &[1, 1, 2, 2])]);
+    let text = "node `n0` (Resize), scales: got [1.0, 1.0, 3.0, 3.0] beside sizes [1, 1, 4, 4]; one of them is given; ";
+    assert!(error.starts_with(text), "{error}");
+    // An empty one is not given.
+    let side = |inputs: &[&str]| model(inputs).run(&[("x", &[1, 1, 2, 2], &[1.0; 4])])[0].0[2];
+    assert_eq!((side(&["x", "", "none", "sizes"]), side(&["x", "", "scales", "no"])), (4, 6));
+}
+
+#[test]
+fn bounds_of_a_clip_are_single_numbers() {
+    let model = |dims: &[i64]| {
+        let count = dims.iter().product::<i64>() as usize;
+        let model = Model::new().input("x", &[1, 4]).floats("b", dims, &vec![2.0; count]);
+        model.node("Clip", &["x", "", "b"], &["y"]).output("y")
+    };
+    for dims in [&[4][..], &[1, 1], &[0]] {
+        let error = refused(model(dims), &[("x", &[1, 4])]);
+        let text =
+            format!("node `n0` (Clip), max: got {dims:?}; a bound is one number; use `Min` in place of");
+        assert!(error.starts_with(&text), "{error}");
+    }
+    for dims in [&[][..], &[1]] {
+        assert_eq!(model(dims).run(&[("x", &[1, 4], &[1.0, 2.0, 3.0, 4.0])])[0].1, [1.0, 2.0, 2.0, 2.0]);
+    }
+    // Integers that are known when the model is read.
+    let clip = Model::new().ints("a", &[5]).ints("b", &[1, 2]).node("Clip", &["a", "b"], &["k"]);
+    let error = refused(adding(clip), &[("x", &[1])]);
+    assert!(error.starts_with("node `n0` (Clip), min: got [2]; a bound is one number; "), "{error}");
+}
+
+#[test]
+fn pads_of_a_pool_are_less_than_its_window() {
+    let model = |op: &str, pads: &[i64]| {
+        let attributes = vec![ints("kernel_shape", &[2, 3]), ints("pads", pads)];
+        let model = Model::new().input("x", &[1, 1, 4, 4]);
+        model.node_with(op, &["x"], &["y"], attributes).output("y")
+    };
+    for op in ["MaxPool", "AveragePool"] {
+        for pads in [[2, 0, 0, 0], [0, 0, 0, 3], [0, 0, 5, 0]] {
+            let error = refused(model(op, &pads), &[("x", &[1, 1, 4, 4])]);
+            let text = format!(
+                "node `n0` ({op}), pads: got {pads:?}; each is less than the size of the window, [2, 3]; "
+            );
+            assert!(error.starts_with(&text), "{error}");
+        }
+        let y = model(op, &[1, 2, 1, 2]).run(&[("x", &[1, 1, 4, 4], &[1.0; 16])]);
+        assert_eq!(y[0].0, [1, 1, 5, 6]);
+    }
+}
+
+#[test]
+fn ops_of_newer_versions_are_told_from_names_that_no_version_has() {
+    for (op, since) in [("CumProd", 26), ("SwiGLU", 28)] {
+        let model = Model::new().opset(24).input("x", &[2]).node(op, &["x"], &["y"]).output("y");
+        let error = refused(model, &[("x", &[2])]);
+        let text = format!(
+            "the model uses version 24 of ONNX's operator set, and this op came with version {since}"
+        );
+        assert!(error.contains(&text), "{error}");
+    }
+    let model = Model::new().input("x", &[2]).node("CumProduct", &["x"], &["y"]).output("y");
+    assert!(refused(model, &[("x", &[2])]).contains("ONNX has no op of this name"));
+}
+
+#[test]
+fn slopes_are_broadcast_to_x_and_x_to_nothing() {
+    let model = |x: &[i64], slope: &[i64]| {
+        let count = slope.iter().product::<i64>() as usize;
+        let model = Model::new().input("x", x).floats("s", slope, &vec![2.0; count]);
+        model.node("PRelu", &["x", "s"], &["y"]).output("y")
+    };
+    for (x, slope) in [(&[1, 3][..], &[2, 3][..]), (&[3], &[2, 3]), (&[3, 1], &[3, 2]), (&[3, 2], &[1, 3, 2])]
+    {
+        let dims: Vec<usize> = x.iter().map(|&d| d as usize).collect();
+        let error = refused(model(x, slope), &[("x", &dims)]);
+        let text = format!("node `n0` (PRelu), slope: got {slope:?}; it is broadcast to x, {x:?}; ");
+        assert!(error.starts_with(&text), "{error}");
+    }
+    for slope in [&[][..], &[1], &[3, 1], &[1, 2], &[2, 3, 2]] {
+        let y = model(&[2, 3, 2], slope).run(&[("x", &[2, 3, 2], &[-1.0; 12])]);
+        assert_eq!((&y[0].0[..], &y[0].1[..]), (&[2, 3, 2][..], &[-2.0; 12][..]));
+    }
+}
+
+#[test]
 fn output_padding_is_less_than_the_stride_or_the_dilation() {
     let model = |attributes| {
         let model = Model::new().input("x", &[1, 1, 4, 4]).floats("w", &[1, 1, 3, 3], &[1.0; 9]);

@@ -19,7 +19,7 @@ const OWN: [(&str, &str); 6] = [
     ("threads", "a number of threads"),
     (
         "sizes",
-        "numbers from 1 on for the model's sizes, such as `batch=1, height=224`; `;` divides several such lists",
+        "numbers from 1 on for the model's sizes, each size once, such as `batch=1, height=224`; `;` divides several such lists",
     ),
     ("measure_new_shapes", "0 or 1"),
     ("partial", "0 or 1"),
@@ -268,6 +268,17 @@ mod tests {
             let named = [format!("option `{name}`"), format!("got `{value}`")];
             assert!(named.iter().all(|part| refused.contains(part)), "{refused}");
         }
+    }
+
+    #[test]
+    fn a_size_that_is_there_twice_is_told() {
+        let text = read(&[("sizes", "N=1,N=2")]).unwrap_err().text;
+        assert!(
+            text.contains(
+                "option `sizes`: got `N=1,N=2`; it is numbers from 1 on for the model's sizes, each size once"
+            ),
+            "{text}"
+        );
     }
 
     #[test]

@@ -36,8 +36,11 @@ pub(crate) fn export<'py>(
         _ => has_stream.then(|| ("stream", "a stream".to_string())),
     };
     if let Some((argument, got)) = elsewhere {
-        let (rule, remedy) = ("tensors are on the CPU, (1, 0), which has no streams", "leave it out");
-        let e = Error::DlpackUnsupported(Complaint::new(op, argument, got, rule, remedy));
+        let rule = match argument {
+            "stream" => "tensors are on the CPU, which has no streams",
+            _ => "tensors are on the CPU, (1, 0)",
+        };
+        let e = Error::DlpackUnsupported(Complaint::new(op, argument, got, rule, "leave it out"));
         return Err(Failure::from(e).raise(py));
     }
     let is_versioned = max_version.is_some_and(|(major, _)| major >= 1);

@@ -3,6 +3,7 @@
 import inspect
 import os
 import pickle
+import re
 import subprocess
 import sys
 import threading
@@ -25,6 +26,23 @@ def conv2d(x, w, stride, padding):
     x = np.pad(x.astype(np.float64), [(0, 0), (0, 0), (padding, padding), (padding, padding)])
     windows = np.lib.stride_tricks.sliding_window_view(x, w.shape[2:], axis=(2, 3))[:, :, ::stride, ::stride]
     return np.einsum("nchwij,ocij->nohw", windows, w.astype(np.float64))
+
+
+#: Words of docstrings that name nothing in Python: dtypes, modes, sizes and indices, PyTorch's and ONNX's functions.
+WORDS = set(
+    "u8 s8 s32 f32 bf16 f16 bilinear bicubic nearest trilinear N C i c y inf None "
+    "dropout2d dropout3d QuantizeLinear DequantizeLinear".split()
+)
+
+
+@pytest.mark.parametrize("name", ops.__all__)
+def test_docstrings_name_what_python_has(name):
+    function = getattr(ops, name)
+    own = {*inspect.signature(function).parameters, *WORDS, *ops.__all__}
+    for word in re.findall(r"`([A-Za-z_][\w.:]*)`", function.__doc__):
+        is_known = word in own or hasattr(bt, word) or hasattr(bt.Tensor, word) or word.startswith("torch.")
+        assert is_known, f"{name}: {word}"
+    assert not function.__doc__.startswith("The op `where`")
 
 
 def test_a_convolution_is_its_definition_on_both_keys():

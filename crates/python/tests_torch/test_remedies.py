@@ -198,6 +198,27 @@ def test_errors_of_pytorch_are_not_cut_in_a_list():
         assert "one of" not in text or "(Tensor input, Tensor other" in text, text
 
 
+@pytest.mark.parametrize(("made", "here"), [(1, 2), (2, 1)])
+def test_a_file_for_another_number_of_threads_says_what_this_door_has(tmp_path, made, here):
+    model, x, path = nn.Conv2d(3, 8, 3).eval(), torch.randn(1, 3, 6, 6), tmp_path / "module.plan"
+    with torch.no_grad():
+        btt.to_blocked(model, x, threads=made).save(path)
+        with pytest.raises(bt.PackMismatch, match="op `blocktensor.torch.load`: argument `threads`: got") as e:
+            btt.load(path, threads=here)
+        assert "keep_plain" not in str(e.value) and "load_plan" not in str(e.value) and str(e.value).endswith(e.value.remedy)
+        names = {"blocktensor": bt, "path": path, "model": model, "example": x, "to_blocked": btt.to_blocked}
+        first, second = (call for call in e.value.remedy.split("`") if "(" in call)
+        for call in (first, second):
+            y = eval(call, names)(x)
+            assert torch.allclose(y, model(x), atol=1e-5), call
+
+
+def test_an_equation_that_moves_axes_is_a_permute():
+    for equation, count, call in [("ij->ji", 1, "permute"), ("ij,jk,kl->il", 3, "matmul")]:
+        with pytest.raises(bt.UnsupportedOp, match=f"the equation `{equation}`; write it as {call}"):
+            torch.einsum(equation, *[btt.EagerTensor(torch.ones(2, 2))] * count)
+
+
 def test_numbers_of_threads():
     """One text for a number that is none, also through the doors of PyTorch."""
     model, x = nn.Linear(3, 3).eval(), torch.ones(1, 3)

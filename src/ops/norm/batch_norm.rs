@@ -99,8 +99,8 @@ pub(crate) const OPS: &[&Op] = &[&BATCH_NORM];
 ///
 /// # Errors
 /// `ShapeMismatch` for a parameter that does not have C values; `InvalidArgument` if variance + eps is not positive, or eps is
-/// NaN (for both, PyTorch's results are NaN), and for C = 0; `RankMismatch`, `UnsupportedDType`, `LayoutMismatch`. `infer` has no
-/// variances and accepts any eps, as PyTorch accepts NaN.
+/// NaN (for both, PyTorch's results are NaN), and for C = 0; `RankMismatch`, `UnsupportedDType`, `LayoutMismatch`. Where
+/// only sizes are inferred, there are no variances, and any eps is accepted, as PyTorch accepts NaN.
 #[track_caller]
 pub fn batch_norm<T: Operand>(x: &T, params: &BatchNorm<'_>) -> Result<T> {
     let tensors = [

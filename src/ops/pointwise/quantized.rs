@@ -87,7 +87,7 @@ impl Default for Quantization {
 /// The sum of quantised numbers, quantised: what [`dequantize`](crate::ops::dequantize) of both operands, [`add`](crate::ops::add) and
 /// [`quantize`](crate::ops::quantize) compute, to the bit.
 ///
-/// `of` are the scales and zero points of `a`, `b` and the result. `b` may be f32: numbers that stand for themselves.
+/// Scales and zero points are those of `a`, `b` and the result, in this order. `b` may be f32: numbers that stand for themselves.
 ///
 /// ```
 /// use blocktensor::{DType, StridedTensor, ops, ops::Quantization};

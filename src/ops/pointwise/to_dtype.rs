@@ -39,7 +39,7 @@ pub(crate) const OPS: &[&Op] = &[&TO_DTYPE];
 ///
 /// To bf16 and f16: round to nearest, ties to even (from s32 by way of f32). From floating point to integers: towards zero; numbers
 /// outside the range are clamped and NaN becomes 0 (PyTorch leaves both undefined). From integer to integer: the low bits. A tensor
-/// that has the dtype is copied; [`StridedTensor::to_dtype`](crate::StridedTensor::to_dtype) returns it as it is.
+/// that has the dtype is copied; a tensor's own [`to_dtype`](crate::StridedTensor::to_dtype) returns it as it is.
 /// In a call by name with `saturate`, a finite number beyond the range of the result becomes the nearest one in it: without,
 /// integers keep their low bits, and numbers of bf16 and f16 become infinite.
 ///

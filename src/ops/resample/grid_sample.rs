@@ -221,8 +221,8 @@ fn check_grid<'a>(args: &Args<'_>, grid: &'a StridedTensor) -> Result<&'a [usize
 ///
 /// The last dimension of the grid holds the coordinates of a point: that of W, that of H, and of a volume that of D. The source
 /// reaches from -1 to 1 along each axis. -1 and 1 are the outer edges of the corner pixels, or with
-/// [`align_corners`](GridSample::align_corners) their centres. [`GridMode`] says what is read between pixels, [`GridPadding`]
-/// what is read outside the source.
+/// [`align_corners`](GridSample::align_corners) their centres. [`mode`](GridSample::mode) says what is read between pixels, and
+/// the mode of padding what is read outside the source.
 ///
 /// Coordinates that are NaN or infinite give what PyTorch's CPU kernels give. Mode `bicubic` gives NaN. The other modes:
 ///

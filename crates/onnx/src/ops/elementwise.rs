@@ -37,7 +37,20 @@ fn with_alpha(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>)
     Ok(vec![cx.op(op, &[("x", x)], &[(param, alpha.into())])?])
 }
 
+/// Refuses bounds of `Clip` that are not one number. ONNX Runtime also takes lists of one.
+pub(crate) fn check_bounds(inputs: &[Option<Value>], cx: &Expansion<'_>) -> Result<()> {
+    for (i, name, other) in [(1, "min", "Max"), (2, "max", "Min")] {
+        if let Some(bound) = maybe(inputs, i).filter(|bound| !matches!(bound.dims(), [] | [1])) {
+            let (got, remedy) =
+                (format!("{:?}", bound.dims()), format!("use `{other}` in place of this bound"));
+            return Err(cx.invalid(name, got, "a bound is one number", &remedy));
+        }
+    }
+    Ok(())
+}
+
 fn clip(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+    check_bounds(inputs, cx)?;
     let x = input(inputs, 0, cx)?;
     match x.element_type() {
         ElementType::Int(_) if x.constant().is_none() => {
@@ -150,6 +163,17 @@ fn prelu(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Resu
     // One slope, or one for each channel, counted from the end: [C, 1, 1] or [1, C, 1, 1].
     let spatial = x.rank().saturating_sub(2);
     let dims = slope.dims();
+    // From the right, as broadcasting pairs axes.
+    let fits = dims.iter().rev().zip(x.dims().iter().rev()).all(|(&s, &d)| s == 1 || s == d);
+    if dims.len() > x.rank() || !fits {
+        let rule = format!("it is broadcast to x, {:?}", x.dims());
+        return Err(cx.invalid(
+            "slope",
+            format!("{dims:?}"),
+            &rule,
+            "expand x before, or correct the shapes",
+        ));
+    }
     let is_channel = x.rank() >= 2
         && dims.len() > spatial
         && dims[dims.len() - spatial..].iter().all(|&d| d == 1)

@@ -7,7 +7,7 @@ mod constant;
 mod control;
 mod conv;
 mod einsum;
-mod elementwise;
+pub(crate) mod elementwise;
 mod grid_sample;
 pub(crate) mod indexing;
 mod integer;

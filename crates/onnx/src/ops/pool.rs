@@ -68,6 +68,13 @@ impl Pool {
         let window = Window::of(node, x, None, cx)?;
         // `auto_pad` says what the sizes of the result are, so `ceil_mode` is for explicit pads.
         let ceil = node.int("ceil_mode").unwrap_or(0) != 0 && window.auto_pad == AutoPad::NotSet;
+        // Explicit pads: ONNX Runtime and PyTorch have no window of padding alone.
+        let mut sides = window.before.iter().zip(&window.after).zip(&window.kernel);
+        if sides.any(|((before, after), kernel)| before.max(after) >= kernel) {
+            let got = format!("{:?}", [&window.before[..], &window.after].concat());
+            let rule = format!("each is less than the size of the window, {:?}", window.kernel);
+            return Err(cx.invalid("pads", got, &rule, "pad with `Pad` before, or correct them"));
+        }
         let window = window.resolve(&sizes);
         let mut output = Vec::with_capacity(sizes.len());
         for (axis, &size) in sizes.iter().enumerate() {

@@ -116,7 +116,11 @@ fn resize(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> 
         None => None,
     };
     let plan = match (scale_list(inputs, 2, cx)?, sizes) {
-        (_, Some(sizes)) => by_sizes(node, x, &axes, &sizes, &roi, cx)?,
+        (Some(scales), Some(sizes)) => {
+            let (got, rule) = (format!("{scales:?} beside sizes {sizes:?}"), "one of them is given");
+            return Err(cx.invalid("scales", got, rule, "leave one out, as an input without a name"));
+        }
+        (None, Some(sizes)) => by_sizes(node, x, &axes, &sizes, &roi, cx)?,
         (Some(scales), None) => by_scales(x, &axes, &scales, &roi, cx)?,
         (None, None) => {
             return Err(cx.invalid(

@@ -390,7 +390,7 @@ def add_channel(
     *,
     threads: int | None = None,
 ) -> Tensor:
-    """The op `add_channel`.
+    """Adds to each element the value of its channel: `x + values.view(1, C, 1, 1)` in PyTorch.
 
     Shapes:
         x: any rank.
@@ -683,8 +683,8 @@ def batch_norm(
     Errors:
         `ShapeMismatch` for a parameter that does not have C values; `InvalidArgument` if variance + eps is
         not positive, or eps is NaN (for both, PyTorch's results are NaN), and for C = 0; `RankMismatch`,
-        `UnsupportedDType`, `LayoutMismatch`. `infer` has no variances and accepts any eps, as PyTorch
-        accepts NaN.
+        `UnsupportedDType`, `LayoutMismatch`. Where only sizes are inferred, there are no variances, and any
+        eps is accepted, as PyTorch accepts NaN.
 
     Keys: strided, blocked.
 
@@ -1850,8 +1850,8 @@ def grid_sample(
 
     The last dimension of the grid holds the coordinates of a point: that of W, that of H, and of a volume
     that of D. The source reaches from -1 to 1 along each axis. -1 and 1 are the outer edges of the corner
-    pixels, or with `align_corners` their centres. `GridMode` says what is read between pixels, `GridPadding`
-    what is read outside the source.
+    pixels, or with `align_corners` their centres. `mode` says what is read between pixels, and the mode of
+    padding what is read outside the source.
 
     Coordinates that are NaN or infinite give what PyTorch's CPU kernels give. Mode `bicubic` gives NaN. The
     other modes:
@@ -2773,7 +2773,7 @@ def mul_channel(
     *,
     threads: int | None = None,
 ) -> Tensor:
-    """The op `mul_channel`.
+    """Multiplies each element by the value of its channel: `x * values.view(1, C, 1, 1)` in PyTorch.
 
     Shapes:
         x: any rank.
@@ -3118,7 +3118,10 @@ def prelu(
     *,
     threads: int | None = None,
 ) -> Tensor:
-    """The op `prelu`.
+    """`x` where positive, else `x` times the slope of its channel, as `torch.nn.functional.prelu`.
+
+    The slopes are a parameter: a strided tensor for strided and for blocked `x`. (oneDNN has only a
+    reference implementation for a plain operand beside a blocked one, so this kernel is our own.)
 
     Shapes:
         x: any rank.
@@ -3225,8 +3228,8 @@ def quantized_add(
     """The sum of quantised numbers, quantised: what `dequantize` of both operands, `add` and `quantize`
     compute, to the bit.
 
-    `of` are the scales and zero points of `a`, `b` and the result. `b` may be f32: numbers that stand for
-    themselves.
+    Scales and zero points are those of `a`, `b` and the result, in this order. `b` may be f32: numbers that
+    stand for themselves.
 
     Shapes:
         `a` and `b` broadcast against each other as in PyTorch; the result has the broadcast shape.
@@ -3271,8 +3274,9 @@ def quantized_avg_pool(
     """Average pooling of quantised numbers, quantised: what `dequantize`, `avg_pool2d` and `quantize` compute,
     without the roundings of f32 between them.
 
-    Each sum is exact, and its mean is rounded once, ties to even. `of` are the scales and zero points of `x`
-    and of the result. A window of the size of the image is `global_avg_pool`. Padding stands for 0.
+    Each sum is exact, and its mean is rounded once, ties to even. Scales and zero points are those of `x`
+    and of the result, in this order. A window of the size of the image is `global_avg_pool`. Padding stands
+    for 0.
 
     Shapes:
         `x` [N, C, W], [N, C, H, W] or [N, C, D, H, W] with `N` spatial dimensions. All else is as
@@ -4150,10 +4154,10 @@ def to_dtype(
 
     To bf16 and f16: round to nearest, ties to even (from s32 by way of f32). From floating point to
     integers: towards zero; numbers outside the range are clamped and NaN becomes 0 (PyTorch leaves both
-    undefined). From integer to integer: the low bits. A tensor that has the dtype is copied;
-    `StridedTensor::to_dtype` returns it as it is. In a call by name with `saturate`, a finite number beyond
-    the range of the result becomes the nearest one in it: without, integers keep their low bits, and numbers
-    of bf16 and f16 become infinite.
+    undefined). From integer to integer: the low bits. A tensor that has the dtype is copied; a tensor's own
+    `to_dtype` returns it as it is. In a call by name with `saturate`, a finite number beyond the range of
+    the result becomes the nearest one in it: without, integers keep their low bits, and numbers of bf16 and
+    f16 become infinite.
 
     Shapes:
         Any. The result has the shape of `x`.
@@ -4504,7 +4508,7 @@ def where(
     *,
     threads: int | None = None,
 ) -> Tensor:
-    """The op `where`.
+    """`a` where `condition` is not 0, else `b`, as `torch.where`.
 
     Shapes:
         condition: any rank; a: any rank; b: any rank.

@@ -54,8 +54,8 @@ pub(crate) const OPS: &[&Op] = &[&QUANTIZED_AVG_POOL];
 /// Average pooling of quantised numbers, quantised: what [`dequantize`](crate::ops::dequantize), [`avg_pool2d`](crate::ops::avg_pool2d)
 /// and [`quantize`](crate::ops::quantize) compute, without the roundings of f32 between them.
 ///
-/// Each sum is exact, and its mean is rounded once, ties to even. `of` are the scales and zero points of `x` and of the result. A window
-/// of the size of the image is [`global_avg_pool`](crate::ops::global_avg_pool). Padding stands for 0.
+/// Each sum is exact, and its mean is rounded once, ties to even. Scales and zero points are those of `x` and of the result, in this
+/// order. A window of the size of the image is [`global_avg_pool`](crate::ops::global_avg_pool). Padding stands for 0.
 ///
 /// ```
 /// use blocktensor::{DType, StridedTensor, ops, ops::{AvgPool, Quantization}};

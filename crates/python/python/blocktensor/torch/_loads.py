@@ -3,12 +3,15 @@
 import contextlib
 import copy
 import functools
+import re
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+
+from .._errors import PackMismatch
 
 
 @dataclass
@@ -161,3 +164,17 @@ def _same(kept: Any, given: Any) -> bool:
     if not isinstance(kept, torch.Tensor) or kept.shape != given.shape or kept.dtype != given.dtype:
         return False
     return bool(((kept == given) | ((kept != kept) & (given != given))).all())
+
+
+def misfit(e: PackMismatch) -> PackMismatch:
+    """The error of `load_plan` as `blocktensor.torch.load` has it: with the remedies of this part."""
+    packed = re.search(r"`threads=(\d+)`", e.remedy)
+    number = re.fullmatch(r"threads: (\d+)", (e.operands or [""])[0])
+    here = f", threads={number[1]}" if number is not None else ""
+    remedy = f"convert the model again here, `to_blocked(model, example{here})`"
+    if packed is not None:
+        remedy = f"call `blocktensor.torch.load(path, threads={packed[1]})`, or {remedy}"
+    text = str(e).removesuffix(f"; {e.remedy}").replace("`blocktensor.load_plan`", "`blocktensor.torch.load`", 1)
+    made = PackMismatch(f"{text}; {remedy}")
+    made.op, made.operands, made.remedy = "blocktensor.torch.load", e.operands, remedy
+    return made

@@ -20,7 +20,7 @@ from ._beside import OfOnePlan, check_compiled, not_plain
 from ._export import Program, export
 from ._handles import ACTIVE, described
 from ._inputs import Expected, check_symbolic, check_traced, in_order, is_dual, not_a_tensor, problem
-from ._loads import loaded, put_into, same_state
+from ._loads import loaded, misfit, put_into, same_state
 from ._options import check_limits, checked_options
 from ._plan import ModelPlan as ModelPlan
 from ._plan import checked, plan_program, views_of_results
@@ -495,4 +495,7 @@ def load(path: FilePath, *, threads: int | None = None) -> BlockedModule:
     It takes the tensors of the model's arguments one by one, in the example's order, and returns a tensor or a flat tuple: a file
     does not say how they were nested. Pickle does.
     """
-    return _of_plan(load_plan(path, threads=threads))
+    try:
+        return _of_plan(load_plan(path, threads=threads))
+    except PackMismatch as e:
+        raise misfit(e) from e

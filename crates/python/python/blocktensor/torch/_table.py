@@ -130,6 +130,8 @@ def einsum(b: Builder, equation: str, operands: Sequence[Value], *, path: Any = 
     """A product of two operands with one contracted axis: any batch, rows and columns."""
     left, result = equation.replace(" ", "").split("->") if "->" in equation else (equation, "")
     terms = left.split(",")
+    if "," not in left and len(set(left)) == len(left) and sorted(left) == sorted(result):
+        raise Unsupported(f"the equation `{equation}`; write it as permute")
     if len(terms) != 2 or "." in equation or any(len(set(term)) != len(term) for term in [*terms, result]):
         raise Unsupported(f"the equation `{equation}`; write it as matmul")
     x, y = terms
