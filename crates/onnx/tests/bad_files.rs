@@ -135,7 +135,7 @@ fn text_that_is_not_utf8_is_refused_where_an_op_reads_it() {
         "{error}"
     );
     // What the reader calls such strings is text of others.
-    for text in ["\0", "\0000", "\u{0}1"] {
+    for text in ["\0", "\u{0}000", "\u{0}1"] {
         let model = relu().node_with("Blob", &["x"], &["z"], vec![word("data", text)]).output("z");
         let mut model = model;
         model.graph.node[1].domain = Some("my".to_string());
