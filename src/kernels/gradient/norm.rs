@@ -12,8 +12,6 @@ use crate::simd::vectors::{Vector, VectorLoop, VectorWidth, Width};
 const CHUNK_PIXELS: usize = 1024;
 /// Pixels that are added up in f32 before their sum goes to f64.
 const STRIP_PIXELS: usize = 16;
-/// Pixels to which a function of their lanes is applied before the next lanes come.
-const APPLIED_AT_ONCE: usize = 8;
 /// Lanes that a vector loop adds up at once.
 const GROUP: usize = 16;
 
@@ -96,14 +94,11 @@ impl VectorLoop<GROUP> for SumLoop<'_> {
             }
             return;
         }
-        // Strip by strip, so that the pixels of many lanes are read as they lie in memory.
         let pixels = x.len() / lanes;
-        for first in (0..pixels).step_by(STRIP_PIXELS) {
-            let count = STRIP_PIXELS.min(pixels - first);
-            for (group, sums) in sums.iter_mut().enumerate() {
-                let (lane, at) = (group_start(group, lanes), first * lanes + group_start(group, lanes));
-                add::<V>(proof, sums, (&x[at..], &diff[at..]), lanes, count, group_at(means, lane));
-            }
+        if lanes == GROUP {
+            add::<V>(proof, &mut sums[0], (x, diff), GROUP, pixels, group_at(means, 0));
+        } else {
+            add_many::<V>(proof, sums, (x, diff), means);
         }
         for (group, sums) in sums.iter().enumerate() {
             let out = &mut out[group_start(group, lanes)..][..GROUP];
@@ -148,6 +143,34 @@ fn add<V: Vector<GROUP>>(
             both[1] = both[1].add(g.mul(V::load(proof, x).sub(means)));
         }
         add_in_f64(&both, sums);
+    }
+}
+
+/// The same for the lanes of `means`, more than [`GROUP`]: pixel by pixel, as they lie in memory. Group by group their reads took twice as long.
+#[inline(always)]
+fn add_many<V: Vector<GROUP>>(
+    proof: V::Proof,
+    sums: &mut [[[f64; GROUP]; 2]],
+    (x, diff): (&[f32], &[f32]),
+    means: &[f32],
+) {
+    let lanes = means.len();
+    let mut strips = vec![[[0f32; GROUP]; 2]; sums.len()];
+    for (x, diff) in x.chunks(lanes * STRIP_PIXELS).zip(diff.chunks(lanes * STRIP_PIXELS)) {
+        for (x, diff) in x.chunks_exact(lanes).zip(diff.chunks_exact(lanes)) {
+            for (group, [of_diff, of_products]) in strips.iter_mut().enumerate() {
+                let lane = group_start(group, lanes);
+                let g = V::load(proof, group_at(diff, lane));
+                let x = V::load(proof, group_at(x, lane)).sub(V::load(proof, group_at(means, lane)));
+                V::load(proof, of_diff).add(g).store(of_diff);
+                V::load(proof, of_products).add(g.mul(x)).store(of_products);
+            }
+        }
+        for (sums, strip) in sums.iter_mut().zip(&mut strips) {
+            let both = [V::load(proof, &strip[0]), V::load(proof, &strip[1])];
+            add_in_f64(&both, sums);
+            *strip = [[0.0; GROUP]; 2];
+        }
     }
 }
 
@@ -208,8 +231,9 @@ impl VectorLoop<GROUP> for AffineLoop<'_> {
         // Sixteen pixels of one lane are as sixteen lanes.
         let step = lanes.max(GROUP);
         let count = dst.len() / step;
-        for first_pixel in (0..count).step_by(APPLIED_AT_ONCE) {
-            let at_once = APPLIED_AT_ONCE.min(count - first_pixel);
+        // Pixels of many lanes one by one, as they lie in memory.
+        let at_once = if step == GROUP { count.max(1) } else { 1 };
+        for first_pixel in (0..count).step_by(at_once) {
             for group in 0..step.div_ceil(GROUP) {
                 let lane = group_start(group, step);
                 let at_of = (first + if lanes == 1 { 0 } else { lane }, lanes == 1);
