@@ -227,13 +227,18 @@ class Tensor : public Described {
   template <typename T>
   static Tensor wrap(T *data, const Dims &dims, std::shared_ptr<void> owner = nullptr) {
     using Number = std::remove_const_t<T>;
-    auto kept = std::make_unique<std::shared_ptr<void>>(std::move(owner));
-    const bt_release release = [](void *context) { delete static_cast<std::shared_ptr<void> *>(context); };
-    return Tensor(adopt, detail::made([&](bt_handle *out) {
-      // The call releases the owner, also where it fails.
+    return owned(std::move(owner), [&](void *context, bt_release release, bt_handle *out) {
       return bt_tensor_wrap(detail::DtypeOf<Number>::value, dims.size(), dims.data(), nullptr, const_cast<Number *>(data),
-                            !std::is_const<T>::value, kept.release(), release, out);
-    }));
+                            !std::is_const<T>::value, context, release, out);
+    });
+  }
+
+  // Memory at any address as an input of runs of plans, which copy what is not aligned (bt_input_wrap): of numbers `T` in row-major order.
+  template <typename T>
+  static Tensor wrap_input(const void *data, const Dims &dims, std::shared_ptr<void> owner = nullptr) {
+    return owned(std::move(owner), [&](void *context, bt_release release, bt_handle *out) {
+      return bt_input_wrap(detail::DtypeOf<T>::value, dims.size(), dims.data(), data, context, release, out);
+    });
   }
 
   // The elements of a strided tensor, in row-major order.
@@ -286,6 +291,15 @@ class Tensor : public Described {
   }
   // bt_reorder_into
   void reorder_into(const Tensor &dst) const { check(bt_reorder_into(handle(), dst.handle())); }
+
+ private:
+  // A call that releases the owner, also where it fails.
+  template <typename Wrap>
+  static Tensor owned(std::shared_ptr<void> owner, const Wrap &wrap) {
+    auto kept = std::make_unique<std::shared_ptr<void>>(std::move(owner));
+    const bt_release release = [](void *context) { delete static_cast<std::shared_ptr<void> *>(context); };
+    return Tensor(adopt, detail::made([&](bt_handle *out) { return wrap(kept.release(), release, out); }));
+  }
 };
 
 // A named argument: {"x", tensor}, {"tensors", std::vector<const Tensor *>{&a, &b}}, {"axis", 1}, {"padding", {1, 1}}, {"eps", 1e-5},

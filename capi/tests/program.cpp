@@ -1,8 +1,10 @@
 // A program that uses every class of blocktensor.hpp. Arguments: a folder for files, a model and its image's numbers as raw floats.
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <numeric>
 
 #include "blocktensor.hpp"
@@ -210,6 +212,18 @@ static void files(const std::string &folder, const std::string &dict, const std:
   if (input.dim_names[0]) sizes.emplace_back(input.dim_names[0], batch);
   const bt::Plan plan(model, sizes);
   EXPECT(near(plan.run({&x}).at(0), model.run({&x}).at(0)));
+  // The same numbers one byte off.
+  const auto plain = x.read();
+  auto odd = std::make_shared<std::vector<char>>(1 + plain.size() * sizeof(float));
+  std::memcpy(odd->data() + 1, plain.data(), plain.size() * sizeof(float));
+  const std::weak_ptr<std::vector<char>> watch = odd;
+  {
+    const auto input = bt::Tensor::wrap_input<float>(odd->data() + 1, x.dims(), odd);
+    odd.reset();
+    EXPECT(plan.run({&input}).at(0).read() == plan.run({&x}).at(0).read());
+    EXPECT(!watch.expired());
+  }
+  EXPECT(watch.expired());
   plan.save(folder + "/cpp.plan");
   EXPECT(bt::Plan::load(folder + "/cpp.plan").run({&x}).at(0).read() == plan.run({&x}).at(0).read());
   const auto results = plan.run({&x});
