@@ -218,9 +218,9 @@ static void files(const std::string &folder, const std::string &dict, const std:
   std::memcpy(odd->data() + 1, plain.data(), plain.size() * sizeof(float));
   const std::weak_ptr<std::vector<char>> watch = odd;
   {
-    const auto input = bt::Tensor::wrap_input<float>(odd->data() + 1, x.dims(), odd);
+    const auto off = bt::Tensor::wrap_input<float>(odd->data() + 1, x.dims(), odd);
     odd.reset();
-    EXPECT(plan.run({&input}).at(0).read() == plan.run({&x}).at(0).read());
+    EXPECT(plan.run({&off}).at(0).read() == plan.run({&x}).at(0).read());
     EXPECT(!watch.expired());
   }
   EXPECT(watch.expired());
