@@ -373,8 +373,8 @@ pub unsafe extern "C" fn bt_tensor_data(
     })
 }
 
-/// The same numbers with another element type, in the same layout. Numbers are rounded or truncated as Rust's `as` does, and
-/// limited to what the type can hold.
+/// The same numbers with another element type, in the same layout. Integers keep their low bits, as with Rust's `as`: 300 of s32 is 44 of
+/// u8. Numbers of f32, bf16 and f16 are truncated to integers, limited to what the type can hold, and rounded to f32, bf16 and f16.
 ///
 /// # Safety
 /// `out` may be written.

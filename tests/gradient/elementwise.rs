@@ -80,3 +80,36 @@ fn the_gradient_of_a_view_is_dense_in_its_order() {
     let want: Vec<f32> = plain(&x).iter().map(|v| 2.0 * v).collect();
     assert_eq!(plain(made), want);
 }
+
+/// The gradient by x of a batch norm with given statistics is `diff * weight / sqrt(var + eps)`: no element of x is in it.
+#[test]
+fn of_given_statistics_does_not_depend_on_x() {
+    let mut rng = Rng(465);
+    let vector = |values: &[f32]| Tensor::from(StridedTensor::from_slice(values, &[values.len()]).unwrap());
+    for c in [1, 3, 16, 17, 40] {
+        let (mut x, mut diff) = (rng.reals(2 * c * 30), rng.reals(2 * c * 30));
+        (x[1], x[30 * c + 7]) = (f32::NAN, f32::INFINITY);
+        (diff[4], diff[5]) = (f32::NAN, f32::NEG_INFINITY);
+        let (mean, var) = (rng.reals(c), numbers(&mut rng, c, POSITIVE));
+        let weight = rng.reals(c);
+        let op = bound("batch_norm", &["x", "mean", "var", "weight"], &[]);
+        for kind in KINDS {
+            let [x, diff_of_kind] = [&x, &diff].map(|values| activation(values, &[2, c, 5, 6], kind));
+            let inputs = [x, vector(&mean), vector(&var), vector(&weight)];
+            let y = op.run(&refs(&inputs)).unwrap().remove(0);
+            let wanted = [true, false, false, false];
+            let made = op
+                .backward(&refs(&inputs), &[y.tensor_ref()], &[Some(diff_of_kind.tensor_ref())], &wanted)
+                .unwrap();
+            for (i, got) in plain(made[0].as_ref().unwrap()).into_iter().enumerate() {
+                let of = i / 30 % c;
+                let want = f64::from(diff[i]) * f64::from(weight[of]) / (f64::from(var[of]) + 1e-5).sqrt();
+                let is_near = (f64::from(got) - want).abs() <= 1e-6 * want.abs();
+                assert!(
+                    f64::from(got) == want || is_near || want.is_nan() && got.is_nan(),
+                    "{kind:?}, {c}, {i}: {got} for {want}"
+                );
+            }
+        }
+    }
+}

@@ -260,3 +260,23 @@ def test_weights_of_another_dtype_are_told_pytorchs_conversion():
     with pytest.raises(bt.DTypeMismatch, match=r"a tensor of PyTorch with `\.to\(torch\.bfloat16\)`"):
         F.conv2d(x, w)
     assert F.conv2d(x, w.to(torch.bfloat16)).shape == (1, 4, 6, 6)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8])
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda a, b: a @ b,
+        torch.mm,
+        lambda a, b: torch.einsum("ij,jk->ik", a, b),
+        lambda a, b: F.linear(a, b.mT),
+        lambda a, b: torch.mv(a, b[:, 0]),
+        lambda a, b: torch.bmm(a[None], b[None]),
+    ],
+)
+def test_products_of_bytes_are_refused(use, dtype):
+    """`blocktensor.ops.matmul` makes sums of 32 bits of them, where PyTorch's wrap around."""
+    a, b = torch.full((2, 3), 100, dtype=dtype), torch.full((3, 4), 2, dtype=dtype)
+    with pytest.raises(bt.UnsupportedOp, match=r"convert both with `\.float\(\)`, or call `blocktensor\.ops\.(matmul|linear)`"):
+        use(E(a), E(b))
+    assert torch.equal(use(E(a.float()), E(b.float())).torch(), use(a.float(), b.float()))

@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::kernels::gradient::norm::{Affine, ChannelSums, sums};
 use crate::kernels::gradient::planes::{Dense, with_dense};
 use crate::kernels::moments::{Moments, moments};
+use crate::kernels::scale::{ChannelScale, ChannelScales};
 use crate::memory::try_filled;
 use crate::op::{Backward, Gradients};
 use crate::tensor::any::Tensor;
@@ -107,6 +108,15 @@ pub(super) fn of_sets(
             of_sets[set].product += w * product;
         }
         if !call.wants(0) {
+            return Ok(());
+        }
+        if statistics.iter().all(|of| of.count == f64::INFINITY) {
+            // Given statistics: it does not depend on x, where zero times an infinity would be NaN.
+            let of = |n: usize, c: usize| {
+                let scale = statistics[set_of(n, c)].inverse * f64::from(weight[c]);
+                ChannelScale { center: 0.0, scale: scale as f32, shift: 0.0 }
+            };
+            ChannelScales::per_image(op, &view, of)?.apply(&view, dense.diff, dst);
             return Ok(());
         }
         for (c, at, set) in channels() {

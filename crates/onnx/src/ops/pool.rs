@@ -73,7 +73,12 @@ impl Pool {
         if sides.any(|((before, after), kernel)| before.max(after) >= kernel) {
             let got = format!("{:?}", [&window.before[..], &window.after].concat());
             let rule = format!("each is less than the size of the window, {:?}", window.kernel);
-            return Err(cx.invalid("pads", got, &rule, "pad with `Pad` before, or correct them"));
+            return Err(cx.invalid(
+                "pads",
+                got,
+                &rule,
+                "correct them: a window of padding alone has no value",
+            ));
         }
         let window = window.resolve(&sizes);
         let mut output = Vec::with_capacity(sizes.len());

@@ -133,6 +133,10 @@ class _Now:
         given = [_plain(arguments.get(name)) for name in _ARGUMENTS[op]]
         if op == "where":
             given = _alike(given)
+        small = next((x.dtype for x in given if isinstance(x, Tensor) and x.dtype in ("u8", "s8")), None)
+        if small is not None and (op in ("matmul", "linear") or op.startswith("conv")):
+            # The ops make exact sums of 32 bits of them; PyTorch's products keep the operands' type, and wrap around.
+            raise Unsupported(f"a product of {small}, which PyTorch has in the type of its operands", f"convert both with `.float()`, or call `blocktensor.ops.{op}`")
         recording = ACTIVE.recording
         made: Any = _native.call(op, None, *given) if recording is None else recording.run(op, given, self.name)
         return [value_of(t) for t in (made if isinstance(made, (list, tuple)) else [made])]
