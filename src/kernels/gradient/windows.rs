@@ -13,7 +13,7 @@ use crate::simd::{self, Loop};
 const GROUP: usize = 16;
 
 /// Runs a block for each window of a plane and each of some lanes, with the number of the result's pixel and the window's spans. All lanes
-/// of a row of windows come before the next row, so that its pixels are still near. A macro, as is [`for_each_tap`]: the compiler leaves
+/// of a row of windows come before the next row, so that its pixels are still near. A macro, as is `for_each_tap`: the compiler leaves
 /// a large closure a function of its own, without the instructions of the vector loop around it.
 macro_rules! for_each_window {
     ($windows:expr, $lanes:expr, |$i:ident, $spans:ident, $lane:ident| $body:block) => {
