@@ -10,12 +10,11 @@ use crate::key::DispatchKey;
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
 use crate::matmul::{MOST_ROWS, Matrix, parallel_matmul_then, rows_times_transposed};
-use crate::op::args::ArgList;
 use crate::op::facts::Packing;
 use crate::op::kernel::Engine;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{Ranks, data, int, optional_data, optional_param, param_list, word};
-use crate::op::{Arg, ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Reads, Results, Schema};
+use crate::op::{ArgSpec, Args, Backward, Gradients, Kernel, KernelResult, Op, Reads, Results, Schema};
 #[cfg(feature = "onednn")]
 use crate::ops::conv::ALL_BF16;
 use crate::ops::conv::{Fusion, INT8};
@@ -155,15 +154,7 @@ pub fn linear_fused<T: Operand>(
     params: &Linear,
     fusion: Fusion<'_, T>,
 ) -> Result<T> {
-    let channel: Vec<TensorRef<'_>> = fusion.channel.iter().map(|&c| TensorRef::Strided(c)).collect();
-    let tensors = [
-        Arg::Tensor(x.tensor_ref()),
-        Arg::Tensor(weights.tensor_ref()),
-        bias.map_or(Arg::Absent, |b| Arg::Tensor(TensorRef::Strided(b))),
-        fusion.residual.map_or(Arg::Absent, |r| Arg::Tensor(r.tensor_ref())),
-        Arg::Tensors(&channel),
-    ];
-    LINEAR.call_one(ArgList::of(&tensors, params).as_slice())
+    fusion.call(&LINEAR, x, weights, bias, params)
 }
 
 /// Sizes of a linear layer: rows, inputs, outputs, and the result's shape.

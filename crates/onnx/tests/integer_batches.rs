@@ -3,25 +3,10 @@
 use blocktensor::StridedTensor;
 use rten_onnx::onnx::DataType;
 
+use crate::integer_products::Drawn;
 use crate::support::Model;
 
-/// Integers of 8 bits.
-struct Drawn {
-    of: DataType,
-    dims: Vec<usize>,
-    values: Vec<i64>,
-}
-
 impl Drawn {
-    fn new(rng: &mut u64, signed: bool, dims: &[usize]) -> Drawn {
-        let mut next = || {
-            *rng = rng.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (*rng >> 56) as i64
-        };
-        let values = (0..dims.iter().product()).map(|_| if signed { next() - 128 } else { next() }).collect();
-        Drawn { of: if signed { DataType::INT8 } else { DataType::UINT8 }, dims: dims.to_vec(), values }
-    }
-
     /// The element of a matrix of the batch, whose sizes are broadcast.
     fn at(&self, batch: &[usize], i: usize, row: usize, column: usize) -> i64 {
         let [outer @ .., rows, columns] = &self.dims[..] else { panic!("no matrix") };

@@ -70,15 +70,15 @@ fn sums_are_integers_of_32_bits() {
     }
 }
 
-/// One of the operands of a random product.
-struct Drawn {
-    of: DataType,
-    dims: Vec<usize>,
-    values: Vec<i64>,
+/// Random integers of 8 bits: an operand of a product.
+pub struct Drawn {
+    pub of: DataType,
+    pub dims: Vec<usize>,
+    pub values: Vec<i64>,
 }
 
 impl Drawn {
-    fn new(rng: &mut u64, signed: bool, dims: &[usize]) -> Drawn {
+    pub fn new(rng: &mut u64, signed: bool, dims: &[usize]) -> Drawn {
         let mut next = || {
             *rng = rng.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (*rng >> 56) as i64

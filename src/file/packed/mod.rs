@@ -429,9 +429,8 @@ impl Loaded<'_> {
     pub(crate) fn misfit_of(&self, threads: usize) -> Option<Box<Complaint>> {
         let here = crate::threads::current_threads();
         let misfit = (threads != here).then(|| {
-            let packed = format!("packed for {}", counted(threads, "thread"));
-            let here = format!("a run here has {}", counted(here, "thread"));
-            let misfit = *self.misfit(packed, here);
+            let [packed, here] = [threads, here].map(|count| counted(count, "thread"));
+            let misfit = *self.misfit(format!("packed for {packed}"), format!("a run here has {here}"));
             let remedy = PackedFile::with_threads(threads, misfit.remedy);
             Box::new(Complaint { remedy, ..misfit })
         });

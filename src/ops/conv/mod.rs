@@ -39,6 +39,30 @@ pub struct Fusion<'a, T> {
     pub channel: &'a [&'a StridedTensor],
 }
 
+impl<T: Operand> Fusion<'_, T> {
+    /// Calls an op of a source, weights and bias, whose next two arguments these are.
+    #[track_caller]
+    pub(super) fn call(
+        self,
+        op: &'static Op,
+        x: &T,
+        weights: &T,
+        bias: Option<&StridedTensor>,
+        params: &impl Params,
+    ) -> Result<T> {
+        let channel: Vec<TensorRef<'_>> = self.channel.iter().map(|&c| TensorRef::Strided(c)).collect();
+        let tensors = [
+            Arg::Tensor(x.tensor_ref()),
+            Arg::Tensor(weights.tensor_ref()),
+            bias.map_or(Arg::Absent, |b| Arg::Tensor(TensorRef::Strided(b))),
+            self.residual.map_or(Arg::Absent, |r| Arg::Tensor(r.tensor_ref())),
+            Arg::Tensors(&channel),
+        ];
+        let args = ArgList::of(&tensors, params);
+        op.call_one(&args.as_slice()[..op.schema().args.len()])
+    }
+}
+
 // Derived, these would ask the same of the tensor.
 impl<T> Clone for Fusion<'_, T> {
     fn clone(&self) -> Self {
@@ -191,16 +215,7 @@ fn called<const N: usize, D: Direction, T: Operand>(
     params: &Conv<N, D>,
     fusion: Fusion<'_, T>,
 ) -> Result<T> {
-    let channel: Vec<TensorRef<'_>> = fusion.channel.iter().map(|&c| TensorRef::Strided(c)).collect();
-    let mut args = ArgList::new();
-    args.push(Arg::Tensor(x.tensor_ref()));
-    args.push(Arg::Tensor(weights.tensor_ref()));
-    args.push(bias.map_or(Arg::Absent, |b| Arg::Tensor(TensorRef::Strided(b))));
-    args.push(fusion.residual.map_or(Arg::Absent, |r| Arg::Tensor(r.tensor_ref())));
-    args.push(Arg::Tensors(&channel));
-    params.params().push_args(&mut args);
-    let op = op_of(N, D::TRANSPOSED);
-    op.call_one(&args.as_slice()[..op.schema().args.len()])
+    fusion.call(op_of(N, D::TRANSPOSED), x, weights, bias, params.params())
 }
 
 /// 1-D convolution (cross-correlation), as `torch.nn.functional.conv1d`.

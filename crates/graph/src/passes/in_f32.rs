@@ -24,7 +24,7 @@ impl Twins {
     /// Of all convolutions, sums, products and average pools of integers.
     pub(crate) fn of(network: &Network) -> Twins {
         let is_of_integers = |node: &Node| {
-            (convolution(node) || of_bytes(node)) && is_byte(network.tensor(node.inputs[0]).dtype())
+            (convolution(node) || plain_op(node).is_some()) && is_byte(network.tensor(node.inputs[0]).dtype())
         };
         let mut found = Twins::default();
         if !network.nodes.iter().any(is_of_integers) {
@@ -33,10 +33,9 @@ impl Twins {
         let links = Links::of(network);
         for (i, node) in network.nodes.iter().enumerate().filter(|(_, node)| is_of_integers(node)) {
             // What no op of f32 computes has none.
-            let twin = if of_bytes(node) {
-                Twin::of_bytes(network, node)
-            } else {
-                Twin::of_convolution(network, node, &links)
+            let twin = match plain_op(node) {
+                Some(plain) => Twin::of_bytes(network, node, plain),
+                None => Twin::of_convolution(network, node, &links),
             };
             let Ok(Some(twin)) = twin else { continue };
             let place = found.twins.iter().position(|other| *other == twin);
@@ -71,8 +70,8 @@ struct Twin {
 }
 
 impl Twin {
-    /// Of a sum, a product or an average pool.
-    fn of_bytes(network: &Network, node: &Node) -> blocktensor::Result<Option<Twin>> {
+    /// Of a sum, a product or an average pool, which this op computes in f32.
+    fn of_bytes(network: &Network, node: &Node, plain: &str) -> blocktensor::Result<Option<Twin>> {
         let dims = |id: TensorId| network.tensor(id).dims().to_vec();
         let Some(op) = node.op.bound() else { return Ok(None) };
         let names = node.op.inputs().iter().copied().zip(&node.inputs);
@@ -82,14 +81,13 @@ impl Twin {
         let params: Vec<(&str, Param)> =
             op.params().filter(own).map(|(name, value)| (name, value.into())).collect();
         let image = &operands[0].1[2..];
-        let ops = match op.op() {
-            "quantized_add" => vec![bound("add", &operands, &params)?],
-            "quantized_mul" => vec![bound("mul", &operands, &params)?],
+        let twin = match op.param("kernel") {
+            None => bound(plain, &operands, &params)?,
             // A window of all is what models write as a global pool.
-            _ if is_list(op, "kernel", image) => vec![bound("global_avg_pool", &operands, &[])?],
-            _ => vec![bound(&format!("avg_pool{}d", image.len()), &operands, &params)?],
+            Some(_) if is_list(op, "kernel", image) => bound(&format!("global_{plain}"), &operands, &[])?,
+            Some(_) => bound(&format!("{plain}{}d", image.len()), &operands, &params)?,
         };
-        Ok(Some(Twin { ops, operands: unnamed(operands), result: dims(node.outputs[0]) }))
+        Ok(Some(Twin { ops: vec![twin], operands: unnamed(operands), result: dims(node.outputs[0]) }))
     }
 
     fn of_convolution(network: &Network, node: &Node, links: &Links) -> blocktensor::Result<Option<Twin>> {
@@ -169,9 +167,9 @@ impl Twin {
     }
 }
 
-/// Whether the node computes a sum, a product or an average pool of quantised numbers.
-fn of_bytes(node: &Node) -> bool {
-    matches!(node.op.op(), "quantized_add" | "quantized_mul" | "quantized_avg_pool")
+/// What an op of quantised numbers is called where they are plain: a sum, a product or an average pool.
+fn plain_op(node: &Node) -> Option<&str> {
+    node.op.op().strip_prefix("quantized_")
 }
 
 /// How the parameters end that say what integers stand for.
