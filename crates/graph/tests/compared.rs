@@ -53,10 +53,8 @@ fn in_f32(folder: &Path, op: &str) -> BTreeSet<String> {
 #[test]
 fn quantised_operators_are_measured_in_f32_too() {
     let folder = tempfile::tempdir().unwrap();
-    if !Isa::has_byte_products() {
-        assert!(plan(&graph(true), folder.path()).measurements().unwrap().compared_with_f32.is_none());
-        return;
-    }
+    // Without products of bytes, convolutions stay in f32: pools, sums and products are what is compared.
+    let convolutions = if Isa::has_byte_products() { 3 } else { 0 };
     // Beside other work it may take several plannings: each goes on where the one before ended.
     let mut planned = plan(&graph(true), folder.path());
     for _ in 0..30 {
@@ -66,16 +64,16 @@ fn quantised_operators_are_measured_in_f32_too() {
         planned = plan(&graph(true), folder.path());
     }
     let compared = planned.measurements().unwrap().compared_with_f32.clone().unwrap();
-    assert_eq!(compared.operators, 7, "{planned}");
+    assert_eq!(compared.operators, convolutions + 4, "{planned}");
     assert!(compared.unknown < compared.operators, "nothing was compared: {planned}");
     for op in ["avg_pool2d", "global_avg_pool", "mul", "add"].iter().filter(|_| compared.unknown == 0) {
         assert!(!in_f32(folder.path(), op).is_empty(), "{op}: {planned}");
     }
     let measured = in_f32(folder.path(), "conv2d");
-    assert!(measured.len() >= 3, "{measured:#?}");
+    assert!(measured.len() >= convolutions, "{measured:#?}");
     // A plan of the same model in f32 finds all of its convolutions measured.
     plan(&graph(false), folder.path());
-    if compared.unknown == 0 {
+    if compared.unknown == 0 && convolutions > 0 {
         assert_eq!(in_f32(folder.path(), "conv2d"), measured);
     }
     // The text has what the list has.
