@@ -97,3 +97,32 @@ def test_copies_that_are_made_together_share_memory(name):
     del other
     one.add_(1)
     assert torch.equal(one.torch(), X + 1) and torch.equal(x.torch(), X)
+
+
+CALLS = {
+    "a function": torch.relu,
+    "a method": lambda x: x.relu(),
+    "an operator": lambda x: x + 1,
+    "several results": lambda x: torch.chunk(x, 2, 1)[1],
+    "of the table": lambda x: torch.nn.functional.leaky_relu(x, 0.1),
+    "a list": lambda x: torch.cat([x, x]),
+    "a view": lambda x: x[:, :1],
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_results_are_of_no_class_of_the_user(name):
+    """That takes more than a tensor."""
+    made = CALLS[name](Tagged(X, [3]))
+    assert type(made) is btt.EagerTensor
+    torch.testing.assert_close(made.torch(), CALLS[name](X))
+
+
+@pytest.mark.parametrize("format", [torch.contiguous_format, torch.channels_last, torch.preserve_format])
+def test_a_clone_has_the_format_that_is_asked_for(format):
+    for x in (X, X.to(memory_format=torch.channels_last)):
+        y = btt.EagerTensor(x)
+        made, wanted = y.clone(memory_format=format), x.clone(memory_format=format)
+        assert made.stride() == wanted.stride() and torch.equal(made.torch(), wanted)
+        made.add_(1)
+        assert torch.equal(y.torch(), x)

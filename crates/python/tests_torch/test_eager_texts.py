@@ -325,3 +325,16 @@ def test_what_pytorch_says_of_a_bool_is_told_of_a_mask(call):
     with pytest.raises(bt.UnsupportedDType, match=r"u8 contiguous: .*(B|b)ool.* \(a tensor of u8 is a mask here\); call it on `x\.float\(\)`$"):
         call(E(x))
     torch.testing.assert_close(call(E(x.float())).torch(), call(x.float()))
+
+
+def test_a_result_that_is_written_elsewhere_is_told_what_to_do():
+    x = E(torch.ones(2, 3))
+    for out in (E(torch.empty(2, 3)), torch.empty(2, 3)):
+        with pytest.raises(bt.UnsupportedOp, match="it writes into `out`; leave `out` out, and use what the call returns$"):
+            torch.add(x, x, out=out)
+
+
+def test_elements_are_repeated_along_an_axis_and_along_all():
+    x = torch.randn(2, 3)
+    for call in (lambda x: x.repeat_interleave(2), lambda x: x.repeat_interleave(2, 1), lambda x: torch.repeat_interleave(x, 3, dim=0)):
+        assert torch.equal(call(E(x)).torch(), call(x))

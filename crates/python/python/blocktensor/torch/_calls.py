@@ -321,7 +321,7 @@ def call_aten(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         named = kwargs if args else {k: x for k, x in kwargs.items() if k not in ("input", "self")}
         return getattr(target, name)(*rest, **named)
     if kwargs.get("out") is not None:
-        raise Unsupported("it writes into `out`; use its result instead")
+        raise Unsupported("it writes into `out`", "leave `out` out, and use what the call returns")
     in_place = plain != name
     if in_place and not isinstance(target, Handle):
         remedy = f"pass numbers, `{in_pytorch()}`" if ACTIVE.recording is not None else None
@@ -480,7 +480,7 @@ def _written(name: str, target: Handle, made: Value) -> Handle:
 
 
 def _wrapped(made: Any, name: str, form: Form, target: Any, like: Any) -> Any:
-    kind = type(like)
+    kind = getattr(like, "RESULT", None) or type(like)
     if isinstance(made, Value):
         if name in _SAME and isinstance(target, Handle) and made.tensor is target.held:
             return target

@@ -196,7 +196,8 @@ class EagerTensor(Answers):
         return self if made.data_ptr() == self.held.data_ptr() else EagerTensor(made)
 
     def clone(self, memory_format: Any = None) -> "EagerTensor":
-        return EagerTensor(self.held.__deepcopy__({}))
+        made = self if memory_format in (None, torch.preserve_format) else self.contiguous(memory_format)
+        return EagerTensor(made.held.__deepcopy__({}))
 
     def to(self, *args: Any, **kwargs: Any) -> "EagerTensor":
         """Converts between f32, bf16 and f16, or a mask to one of them. Other dtypes and devices are an `UnsupportedOp`."""
@@ -347,6 +348,8 @@ class EagerTensor(Answers):
         with_owner(self, made)
         return made
 
+
+EagerTensor.RESULT = EagerTensor
 
 #: Dtypes of which a tensor is converted, and shares no memory.
 _CONVERTED = (torch.bool, torch.int64)

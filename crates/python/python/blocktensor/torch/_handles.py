@@ -71,6 +71,8 @@ class Handle:
     way: str = ""
     #: Functions of PyTorch that are methods.
     OWN: frozenset[str] = frozenset()
+    #: The class of results, where it is not that of the operand: the user's own class may take more than a tensor.
+    RESULT: "type[Handle] | None" = None
 
     def __init__(self, data: Any) -> None:
         self.held = data
