@@ -126,3 +126,15 @@ def test_a_clone_has_the_format_that_is_asked_for(format):
         assert made.stride() == wanted.stride() and torch.equal(made.torch(), wanted)
         made.add_(1)
         assert torch.equal(y.torch(), x)
+
+
+def test_files_are_read_without_the_code_of_others():
+    """`torch.load` takes weights alone, and those of the class `EagerTensor`."""
+    x = btt.EagerTensor(X)
+    x.tag = [3]
+    file = io.BytesIO()
+    torch.save({"x": x, "part": x[:, :2]}, file)
+    made = torch.load(io.BytesIO(file.getvalue()))
+    assert made["x"].tag == [3] and torch.equal(made["x"].torch(), X) and torch.equal(made["part"].torch(), X[:, :2])
+    with pytest.raises(bt.UnsupportedOp, match="another eager tensor is a view of"):
+        made["x"].add_(1)
