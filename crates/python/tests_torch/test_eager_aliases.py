@@ -100,7 +100,7 @@ def test_a_shallow_copy_shares_memory(blocked):
     """As in PyTorch, whose copy has the same storage."""
     x = btt.EagerTensor(-torch.ones(1, 4, 2, 2))
     x = x.to_blocked() if blocked else x
-    for copies in (copy.copy, lambda x: copy.copy(copy.copy(x)), lambda x: copy.copy(x.data), lambda x: x.data.__copy__()):
+    for copies in (copy.copy, lambda x: copy.copy(copy.copy(x)), lambda x: copy.copy(x.data)):
         copied = copies(x)
         assert copied is not x and copied.held.layout == x.held.layout
         for target in (x, copied):
@@ -327,3 +327,36 @@ def test_parameters_are_constants_of_eager_calls():
     assert (scale * btt.EagerTensor(torch.ones(3))).tolist() == [2, 2, 2]
     # Of PyTorch's tensors alone PyTorch computes, with the gradient.
     assert btt.swap(Adds().eval())(_computed(), _computed()).requires_grad
+
+
+LENT = {
+    "numpy": lambda y: y.numpy(),
+    "part of numpy": lambda y: y.numpy()[:1],
+    "asarray": np.asarray,
+    "memoryview": lambda y: memoryview(y.numpy()),
+    "numpy's from_dlpack": np.from_dlpack,
+    "from_dlpack": torch.from_dlpack,
+    "part of from_dlpack": lambda y: torch.from_dlpack(y)[0],
+    "as_tensor": torch.as_tensor,
+}
+
+
+@pytest.mark.parametrize("name", LENT)
+def test_memory_that_others_were_lent_is_not_left_behind_by_a_write(name):
+    """In PyTorch they see the write, as long as they are there."""
+    y = btt.EagerTensor(torch.ones(2, 2))
+    lent = LENT[name](y)
+    with pytest.raises(bt.UnsupportedOp, match=r"it writes into memory of a (numpy\.ndarray|torch\.Tensor), which would not change"):
+        y.add_(1)
+    assert (np.asarray(lent) == 1).all()
+    del lent
+    y.add_(1)
+    assert y.tolist() == [[2, 2], [2, 2]]
+
+
+@pytest.mark.parametrize("copied", [np.array, torch.tensor, lambda y: np.asarray(y, dtype=np.float64)])
+def test_copies_are_lent_no_memory(copied):
+    y = btt.EagerTensor(torch.ones(2, 2))
+    made = copied(y)
+    y.add_(1)
+    assert y.sum().item() == 8 and made.sum() == 4

@@ -272,6 +272,10 @@ def test_weights_of_another_dtype_are_told_pytorchs_conversion():
         lambda a, b: F.linear(a, b.mT),
         lambda a, b: torch.mv(a, b[:, 0]),
         lambda a, b: torch.bmm(a[None], b[None]),
+        lambda a, b: torch.dot(a[0], b[:, 0]),
+        lambda a, b: torch.addmm(a @ b if a.is_floating_point() else b[:1], a, b),
+        lambda a, b: torch.baddbmm(b[None, :1], a[None], b[None]),
+        lambda a, b: torch.addmv(a[:, 0], a, b[:, 0]),
     ],
 )
 def test_products_of_bytes_are_refused(use, dtype):
@@ -280,3 +284,57 @@ def test_products_of_bytes_are_refused(use, dtype):
     with pytest.raises(bt.UnsupportedOp, match=r"convert both with `\.float\(\)`, or call `blocktensor\.ops\.(matmul|linear)`"):
         use(E(a), E(b))
     assert torch.equal(use(E(a.float()), E(b.float())).torch(), use(a.float(), b.float()))
+
+
+PRODUCTS = {
+    "inner": lambda a, b: torch.inner(a, b.mT),
+    "inner of vectors": lambda a, b: torch.inner(a[0], b[:, 0]),
+    "tensordot": lambda a, b: torch.tensordot(a, b, dims=1),
+    "tensordot of all axes": lambda a, b: torch.tensordot(a, b[:, :2].mT, dims=2),
+    "outer": lambda a, b: torch.outer(a[0], b[:, 0]),
+    "ger": lambda a, b: torch.ger(a[0], b[:, 0]),
+    "kron": torch.kron,
+    "vdot": lambda a, b: torch.vdot(a[0], b[:, 0]),
+    "addr": lambda a, b: torch.addr(a, a[:, 0], b[:, 0]),
+    "chain_matmul": lambda a, b: torch.chain_matmul(a, b, b.mT),
+    "multi_dot": lambda a, b: torch.linalg.multi_dot([a, b, b.mT]),
+    "linalg.matmul": torch.linalg.matmul,
+    "linalg.matrix_power": lambda a, b: torch.linalg.matrix_power(b[:, :3], 3),
+    "matrix_power": lambda a, b: torch.matrix_power(b[:, :3], 3),
+    "a method": lambda a, b: a[0].inner(b[:, 0]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:torch.chain_matmul:UserWarning")
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8])
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_that_are_others_are_refused_of_bytes(name, dtype):
+    """The text is of the operands, and not of what stands in for them while PyTorch takes the call apart."""
+    use = PRODUCTS[name]
+    a, b = torch.full((2, 3), 100, dtype=dtype), torch.full((3, 4), 2, dtype=dtype)
+    kind = "u8" if dtype == torch.uint8 else "s8"
+    with pytest.raises(bt.UnsupportedOp, match=f"a product of {kind}, which PyTorch has in the type of its operands; convert its tensors") as e:
+        use(E(a), E(b))
+    assert e.value.remedy == "convert its tensors with `.float()`"
+    assert torch.equal(use(E(a.float()), E(b.float())).torch(), use(a.float(), b.float()))
+
+
+@pytest.mark.parametrize("call", [lambda x: torch.linalg.vecdot(x, x), lambda x: F.cosine_similarity(x, x), lambda x: torch.dist(x, x)])
+def test_what_pytorch_says_of_a_bool_is_told_of_a_mask(call):
+    x = torch.full((4, 4), 100, dtype=torch.uint8)
+    with pytest.raises(bt.UnsupportedDType, match=r"u8 contiguous: .*(B|b)ool.* \(a tensor of u8 is a mask here\); call it on `x\.float\(\)`$"):
+        call(E(x))
+    torch.testing.assert_close(call(E(x.float())).torch(), call(x.float()))
+
+
+def test_a_result_that_is_written_elsewhere_is_told_what_to_do():
+    x = E(torch.ones(2, 3))
+    for out in (E(torch.empty(2, 3)), torch.empty(2, 3)):
+        with pytest.raises(bt.UnsupportedOp, match="it writes into `out`; leave `out` out, and use what the call returns$"):
+            torch.add(x, x, out=out)
+
+
+def test_elements_are_repeated_along_an_axis_and_along_all():
+    x = torch.randn(2, 3)
+    for call in (lambda x: x.repeat_interleave(2), lambda x: x.repeat_interleave(2, 1), lambda x: torch.repeat_interleave(x, 3, dim=0)):
+        assert torch.equal(call(E(x)).torch(), call(x))

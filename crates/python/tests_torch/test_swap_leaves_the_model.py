@@ -1,6 +1,7 @@
 """What is done with a swapped model leaves the model that it was made of as it was: wrappers, conversions, weights under other names."""
 
 import copy
+import pickle
 import warnings
 
 import blocktensor as bt
@@ -8,7 +9,7 @@ import blocktensor.torch as btt
 import pytest
 import torch
 from torch import nn
-from torch.nn.utils import parametrize, prune, weight_norm
+from torch.nn.utils import fuse_conv_bn_eval, parametrize, prune, weight_norm
 
 X = torch.randn(1, 3, 8, 8, generator=torch.Generator().manual_seed(9))
 
@@ -161,3 +162,39 @@ def test_a_swapped_model_is_for_inference_and_not_converted():
         with pytest.raises(bt.InvalidArgument, match="for eager tensors"):
             btt.to_blocked(one, X)
     assert torch.equal(btt.swap(eager)(X), model(X))
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))], ids=["deepcopy", "pickle"])
+@pytest.mark.parametrize("change", ["set", "assign", "of the module", "fuse"])
+def test_a_copy_of_a_packed_convolution_computes_with_what_is_set_on_it(change, copied):
+    model = nn.Sequential(nn.Conv2d(4, 8, 3), nn.BatchNorm2d(8)).eval()
+    model[1].running_mean.normal_()
+    twin, apart = copied(btt.swap(model)), copy.deepcopy(model)
+    before = seen(model)
+    with torch.no_grad():
+        twin(btt.EagerTensor(torch.randn(1, 4, 6, 6)))
+        for one in (twin, apart):
+            torch.manual_seed(3)
+            weight = nn.Parameter(torch.randn(8, 4, 3, 3))
+            if change == "set":
+                one[0].weight = weight
+            elif change == "assign":
+                one.load_state_dict({**one.state_dict(), "0.weight": weight}, assign=True)
+            elif change == "of the module":
+                getattr(one[0], "module", one[0]).weight = weight
+            else:
+                one[0], one[1] = fuse_conv_bn_eval(one[0], one[1]), nn.Identity()
+        image = torch.randn(1, 4, 6, 6)
+        torch.testing.assert_close(twin(btt.EagerTensor(image)).torch(), apart(image))
+        torch.testing.assert_close(twin(image), apart(image))
+        assert torch.equal(twin[0].weight, apart[0].weight) and torch.equal(twin.state_dict()["0.weight"], apart[0].weight)
+    assert [name for name, _ in twin.named_parameters()] == [name for name, _ in apart.named_parameters()]
+    assert seen(model) == before
+
+
+def test_a_copy_of_a_packed_convolution_keeps_names_of_its_own():
+    eager = btt.swap(nn.Sequential(nn.Conv2d(4, 8, 3)).eval())
+    eager[0].register_buffer("more", torch.ones(1))
+    for twin in (copy.deepcopy(eager), pickle.loads(pickle.dumps(eager)), copy.copy(eager[0])):
+        part = twin[0] if isinstance(twin, nn.Sequential) else twin
+        assert part.more == 1 and [name for name, _ in part.named_buffers()] == ["more"]

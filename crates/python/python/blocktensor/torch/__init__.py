@@ -14,12 +14,13 @@ from torch.serialization import add_safe_globals
 from .._pickle import SAFE
 from ._compile import CompiledGraph, compiled_graphs
 from ._eager import EagerTensor
+from ._handles import Family, again
 from ._module import BlockedModule, ModelPlan, load, plan, to_blocked
 from ._swap import swap
 from ._train import TrainedModule, train
 
 # `torch.load` reads tensors of this package, such as the state of an optimiser.
-add_safe_globals([*SAFE, EagerTensor])
+add_safe_globals([*SAFE, EagerTensor, Family, again])
 
 __all__ = [
     "BlockedModule",

@@ -6,7 +6,7 @@ import torch
 
 from .._errors import InvalidArgument, RankMismatch, UnsupportedDType
 from ._export import error
-from ._handles import DTYPES, Handle, as_torch, described
+from ._handles import DTYPES, Handle, as_torch, described, with_owner
 
 #: Dtypes between which a conversion gives PyTorch's numbers.
 FLOATS = {"f32", "bf16", "f16"}
@@ -122,7 +122,7 @@ class Answers(Handle):
         return self.held.data_ptr()
 
     def numpy(self) -> Any:
-        return self.held.numpy()
+        return self._lent(self.held.numpy())
 
     def item(self) -> Any:
         return self.held.item()
@@ -131,10 +131,18 @@ class Answers(Handle):
         return as_torch(self.held).tolist()
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.held.__array__(*args, **kwargs)
+        return self._lent(self.held.__array__(*args, **kwargs))
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self.held.__dlpack__(**options)
+        # What reads it keeps PyTorch's tensor alive, which is noted: it tells how long others have the memory.
+        made: Any = self
+        return made.torch().__dlpack__(**options)
+
+    def _lent(self, made: Any) -> Any:
+        """Notes an array that has the memory now."""
+        if made.size and made.ctypes.data == self.held.data_ptr():
+            with_owner(self, made)
+        return made
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.held.__dlpack_device__()

@@ -11,15 +11,18 @@ from types import CellType, FunctionType, MethodDescriptorType
 from typing import Any, NoReturn
 
 import torch
+from torch.utils import _pytree as pytree
 
 from .. import _native
-from .._errors import DTypeMismatch, Error, InvalidArgument, KeyMismatch, ShapeMismatch, UnsupportedDType, UnsupportedOp
+from .._errors import DTypeMismatch, Error, InvalidArgument, KeyMismatch, ShapeMismatch, UnsupportedDType
 from .._native import Tensor, Var
 from . import _core as _core  # fills the table
 from ._compose import masks, norm
+from ._dtypes import CONDITIONS, PRODUCTS, beside_f32, check_choice, check_masks, check_product, promoted, widened
 from ._export import FACTORIES, error
 from ._handles import (
     ACTIVE,
+    COMPARISONS,
     DTYPES,
     Absent,
     Handle,
@@ -39,7 +42,7 @@ from ._recorded_ops import RECORDED, check_labels, check_numbers, written_as
 from ._replay import replayed
 from ._signatures import LISTS, PLAIN_TYPES, TRAINS, Form, as_form, form_of
 from ._told import in_pytorch, told_text
-from ._values import CHOOSES_INTEGERS, TABLE, WITHOUT_OP, Unsupported, Value, held
+from ._values import TABLE, WITHOUT_OP, Unsupported, Value, held
 
 _ARGUMENTS = {schema["name"]: [a["name"] for a in schema["args"]] for schema in _native.schemas()}
 
@@ -83,10 +86,8 @@ _NAMES = {
 #: Operators whose number comes first.
 _REFLECTED = {"__rand__": "bitwise_and", "__ror__": "bitwise_or", "__rxor__": "bitwise_xor"}
 
-_COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
-
 #: Ops for which a tensor without axes is a number, and integers are promoted.
-_NUMERIC = _COMPARISONS | set("add sub rsub mul div pow clamp maximum minimum floor_divide remainder".split())
+_NUMERIC = set(COMPARISONS) | set("add sub rsub mul div pow clamp maximum minimum floor_divide remainder".split())
 
 #: Ops that are logic where both operands are masks.
 _ARITHMETIC = {"add", "sub", "rsub", "mul", "pow"}
@@ -96,9 +97,6 @@ _JOINED = {"cat", "stack", "hstack", "vstack"}
 
 #: Logic of masks, which are u8 here: other integers have bits.
 _BITWISE = {"bitwise_not", "bitwise_and", "bitwise_or", "bitwise_xor", "__and__", "__or__", "__xor__"}
-
-#: Ops that choose by a mask: its place among the arguments.
-_CONDITIONS = {"where": 0, "masked_fill": 1}
 
 #: Ops whose kernels take more than PyTorch: other ranks, or sizes that broadcast. PyTorch checks these.
 _STRICT = set("mm bmm mv dot addmm baddbmm addmv repeat".split())
@@ -133,10 +131,8 @@ class _Now:
         given = [_plain(arguments.get(name)) for name in _ARGUMENTS[op]]
         if op == "where":
             given = _alike(given)
-        small = next((x.dtype for x in given if isinstance(x, Tensor) and x.dtype in ("u8", "s8")), None)
-        if small is not None and (op in ("matmul", "linear") or op.startswith("conv")):
-            # The ops make exact sums of 32 bits of them; PyTorch's products keep the operands' type, and wrap around.
-            raise Unsupported(f"a product of {small}, which PyTorch has in the type of its operands", f"convert both with `.float()`, or call `blocktensor.ops.{op}`")
+        if op in ("matmul", "linear") or op.startswith("conv"):
+            check_product(given[:2], f"convert both with `.float()`, or call `blocktensor.ops.{op}`")
         recording = ACTIVE.recording
         made: Any = _native.call(op, None, *given) if recording is None else recording.run(op, given, self.name)
         return [value_of(t) for t in (made if isinstance(made, (list, tuple)) else [made])]
@@ -266,6 +262,9 @@ def _named(name: str, target: Any, e: Error) -> Exception:
 def _raise_typed(name: str, target: Any, e: Exception) -> NoReturn:
     """An error that PyTorch's own code raised, with its text."""
     first = told_text(e)
+    if isinstance(target, Handle) and target.held.dtype == "u8" and "bool" in first.lower():
+        first = f"{first.rstrip('.')} (a tensor of u8 is a mask here)"
+        raise refused(name, target, first, "call it on `x.float()`", kind=UnsupportedDType) from e
     if isinstance(e, (NotImplementedError, AttributeError)):
         # No call of a function that PyTorch wrote in Python is wrong, where the tensor lacks what it asks for.
         raise refused(name, target, first) from e
@@ -322,7 +321,7 @@ def call_aten(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         named = kwargs if args else {k: x for k, x in kwargs.items() if k not in ("input", "self")}
         return getattr(target, name)(*rest, **named)
     if kwargs.get("out") is not None:
-        raise Unsupported("it writes into `out`; use its result instead")
+        raise Unsupported("it writes into `out`", "leave `out` out, and use what the call returns")
     in_place = plain != name
     if in_place and not isinstance(target, Handle):
         remedy = f"pass numbers, `{in_pytorch()}`" if ACTIVE.recording is not None else None
@@ -382,6 +381,8 @@ def _result(name: str, form: Form, arguments: list[Any], keywords: dict[str, Any
     if name not in TABLE:
         if name in WITHOUT_OP:
             raise Unsupported(WITHOUT_OP[name])
+        if name in PRODUCTS:
+            check_product([x.tensor for x in pytree.tree_leaves(values) if isinstance(x, Value)], "convert its tensors with `.float()`")
         if ACTIVE.recording is not None:
             check_labels(name, values)
         if name in ("full_like", "new_full") and values[0].dtype == "bool" and keywords.get("dtype") is None:
@@ -411,20 +412,20 @@ def _tabled(name: str, form: Form, values: list[Any], named: dict[str, Any], giv
     if name in _ARITHMETIC and ACTIVE.recording is not None:
         check_numbers(name, values)
     if name in _NUMERIC:
-        values = _promoted(name, values)
+        values = promoted(name, values)
         if name in ("maximum", "minimum"):
-            _check_masks(values)
+            check_masks(values)
     elif name in _JOINED and isinstance(values[0], list):
         if ACTIVE.recording is None:
             _check_keys(name, values[0])
-        values = [_widened(values[0]), *values[1:]]
+        values = [widened(values[0]), *values[1:]]
     elif name in _BITWISE:
-        _check_masks(values)
-    elif name in _CONDITIONS:
-        _check_choice(name, values)
+        check_masks(values)
+    elif name in CONDITIONS:
+        check_choice(name, values)
         if name == "where":
-            values = [*values[:1], *_beside_f32(values[1:], any_of=any(isinstance(x, float) for x in values[1:]))]
-        _check_masks(values[1:] if name == "where" else values[:1])
+            values = [*values[:1], *beside_f32(values[1:], any_of=any(isinstance(x, float) for x in values[1:]))]
+        check_masks(values[1:] if name == "where" else values[:1])
     builder = _Now(name, form, values, named, given)
     if name in _STRICT:
         builder.result_shape()
@@ -461,58 +462,9 @@ def _check_keys(name: str, values: list[Value]) -> None:
             raise error(KeyMismatch, text, remedy, op=name)
 
 
-def _check_masks(values: list[Any]) -> None:
-    for x in values:
-        if isinstance(x, Value) and x.dtype == "bool" and x.tensor.size:
-            if _native.call("amax", None, x.tensor.to_dtype("f32"), None, True).to_strided().numpy().max() > 1:
-                raise Unsupported("a u8 tensor of other numbers than zeros and ones, which is no mask", "call it on `x.float()`")
-
-
-def _check_choice(name: str, values: list[Any]) -> None:
-    """Conditions are masks, and the result is f32: PyTorch refuses the first, and has integers where the second is not."""
-    mask = values[_CONDITIONS[name]]
-    if mask.dtype != "bool":
-        text = f"op `{name}` of PyTorch: its condition is a mask, but got {described(mask.tensor)}"
-        raise error(UnsupportedDType, text, "pass `x != 0`", op=name)
-    if name == "where" and len(values) == 3 and any(isinstance(x, (bool, int)) for x in values[1:]):
-        if not masks(*values[1:]) and not any(isinstance(x, float) or (isinstance(x, Value) and x.dtype == "f32") for x in values[1:]):
-            raise Unsupported(CHOOSES_INTEGERS)
-
-
 def _one(overload: Any, values: list[Any], named: dict[str, Any]) -> Any:
     """One op of a call that is several."""
     return _tabled(overload.overloadpacket.__name__, as_form(overload), values, named)
-
-
-def _promoted(name: str, values: list[Any]) -> list[Any]:
-    """Numbers for tensors without axes beside others; f32 for masks beside f32."""
-    if isinstance(values[0], Value) and values[0].shape:
-        values = [x.tensor.item() if isinstance(x, Value) and not x.shape and _is_number(x.tensor) else x for x in values]
-    return _beside_f32(values, any_of=name in _COMPARISONS)
-
-
-def _is_number(x: Any) -> bool:
-    """Whether a tensor without axes may stand for its number: it has no gradient."""
-    return x.key == "strided" and not isinstance(x, Var)
-
-
-def _beside_f32(values: list[Any], any_of: bool = False) -> list[Any]:
-    """Masks and integers as f32 where one of the operands is f32; masks, with `any_of`, in any case."""
-    dtypes = {x.tensor.dtype for x in values if isinstance(x, Value)}
-    if ("f32" in dtypes and dtypes & {"u8", "s8", "s32"}) or (any_of and dtypes & {"u8", "s8"}):
-        return [value_of(x.tensor.to_dtype("f32")) if isinstance(x, Value) else x for x in values]
-    return values
-
-
-def _widened(values: list[Value]) -> list[Value]:
-    """Tensors of one list in the dtype that holds them all, as in PyTorch."""
-    dtypes = {x.tensor.dtype for x in values}
-    if len(dtypes) < 2:
-        return values
-    wide = functools.reduce(torch.promote_types, (DTYPES[dtype] for dtype in dtypes))
-    # PyTorch has 16 bits for u8 beside s8.
-    name = next((name for name, dtype in DTYPES.items() if dtype == wide), "s32")
-    return [value_of(x.tensor.to_dtype(name)) for x in values]
 
 
 def _written(name: str, target: Handle, made: Value) -> Handle:
@@ -528,7 +480,7 @@ def _written(name: str, target: Handle, made: Value) -> Handle:
 
 
 def _wrapped(made: Any, name: str, form: Form, target: Any, like: Any) -> Any:
-    kind = type(like)
+    kind = getattr(like, "RESULT", None) or type(like)
     if isinstance(made, Value):
         if name in _SAME and isinstance(target, Handle) and made.tensor is target.held:
             return target

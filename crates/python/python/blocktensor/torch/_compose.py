@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -450,7 +451,8 @@ def repeat(b: Builder, x: Value, repeats: Sequence[int]) -> Value:
 def repeat_interleave(b: Builder, x: Value, repeats: Any, dim: int | None = None, *, output_size: int | None = None) -> Value:
     number("repeats", repeats)
     if dim is None:
-        x, dim = Value(b.op("view", x=x, dims=[math.prod(x.shape)]).name, (math.prod(x.shape),)), 0
+        count = math.prod(x.shape)
+        x, dim = replace(b.op("view", x=x, dims=[count]), shape=(count,)), 0
     order = torch.arange(x.shape[dim]).repeat_interleave(repeats)
     return b.op("index_select", x=x, index=order, axis=dim)
 

@@ -1,7 +1,6 @@
 """Eager work: a tensor that stays blocked while PyTorch's own functions and modules run on it."""
 
 import math
-import re
 from collections.abc import Callable, Iterator
 from numbers import Number
 from typing import Any
@@ -10,7 +9,7 @@ import torch
 
 from .. import _native
 from .._compare import as_real
-from .._errors import DTypeMismatch, Error, InvalidArgument, KeyMismatch, OpaqueLayoutError, UnsupportedDType, UnsupportedOp
+from .._errors import DTypeMismatch, InvalidArgument, KeyMismatch, OpaqueLayoutError, UnsupportedDType, UnsupportedOp
 from .._native import Tensor
 from ._answers import CONVERSIONS, FLOATS, Answers
 from ._calls import call
@@ -18,15 +17,17 @@ from ._export import error
 from ._handles import (
     COMPARISONS,
     DTYPES,
-    LAST,
+    OWN_STATE,
     Absent,
     Handle,
+    again,
     as_torch,
     as_view,
     check_alone,
     check_autocast,
     check_gradient,
     described,
+    family_of,
     gradient_error,
     imported,
     owner_of,
@@ -36,6 +37,7 @@ from ._handles import (
 )
 from ._index import indexed
 from ._values import is_per_channel
+from ._ways import with_module, with_way_for_weights
 
 #: Ops of tensors alone, which need none of the table: the number of their tensors.
 _PLAIN = {
@@ -124,12 +126,15 @@ class EagerTensor(Answers):
         """Reorders to a strided tensor."""
         return EagerTensor(self.held.to_strided(format))
 
-    def __copy__(self) -> "EagerTensor":
-        """Shares the memory, as PyTorch's copies do."""
-        return self._view(self.held)
-
-    def __reduce__(self) -> Any:
-        return EagerTensor, (self.held,)
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """What copies and pickle keep, as PyTorch's do: the class, attributes of the user, and which copies share memory."""
+        made = object.__reduce_ex__(self, 2)
+        if type(self).__reduce__ is not object.__reduce__:
+            return made
+        state: Any = made[2]
+        if isinstance(state, dict):
+            state = {name: x for name, x in state.items() if name not in OWN_STATE} or None
+        return again, (type(self), self.held, family_of(self)), state
 
     def __iter__(self) -> Iterator["EagerTensor"]:
         return (self[i] for i in range(len(self)))
@@ -175,7 +180,7 @@ class EagerTensor(Answers):
         try:
             made: Any = _call("reshape", None, self.held, dims)
         except UnsupportedOp as e:
-            raise _with_module(e, self) from None
+            raise with_module(e, self) from None
         return self._view(made)
 
     view = reshape
@@ -191,7 +196,8 @@ class EagerTensor(Answers):
         return self if made.data_ptr() == self.held.data_ptr() else EagerTensor(made)
 
     def clone(self, memory_format: Any = None) -> "EagerTensor":
-        return EagerTensor(self.held.__deepcopy__({}))
+        made = self if memory_format in (None, torch.preserve_format) else self.contiguous(memory_format)
+        return EagerTensor(made.held.__deepcopy__({}))
 
     def to(self, *args: Any, **kwargs: Any) -> "EagerTensor":
         """Converts between f32, bf16 and f16, or a mask to one of them. Other dtypes and devices are an `UnsupportedOp`."""
@@ -343,6 +349,8 @@ class EagerTensor(Answers):
         return made
 
 
+EagerTensor.RESULT = EagerTensor
+
 #: Dtypes of which a tensor is converted, and shares no memory.
 _CONVERTED = (torch.bool, torch.int64)
 
@@ -375,46 +383,9 @@ def _run(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         return call(function, args, kwargs)
     except (UnsupportedOp, OpaqueLayoutError) as e:
         target = next((x for x in args if type(x) is EagerTensor), None)
-        raise (_with_module(e, target) if target is not None else e) from e.__cause__
+        raise (with_module(e, target) if target is not None else e) from e.__cause__
     except (KeyMismatch, DTypeMismatch, UnsupportedDType) as e:
-        raise _with_way_for_weights(e, [*args, *kwargs.values()]) from e.__cause__
-
-
-def _with_way_for_weights(e: Error, operands: list[Any]) -> Error:
-    """The error for operands beside weights of PyTorch, which are strided, and have their own conversions: a remedy that they have."""
-    dtype = re.search(r"`\.to_dtype\(\"(\w+)\"\)`", e.remedy)
-    if isinstance(e, (DTypeMismatch, UnsupportedDType)) and dtype is not None and any(isinstance(x, torch.Tensor) for x in operands):
-        return _advising(e, f"{e.remedy}, a tensor of PyTorch with `.to({DTYPES[dtype[1]]})`")
-    target = next((x for x in operands if type(x) is EagerTensor and x.held.is_blocked), None)
-    if target is None or not any(isinstance(x, torch.Tensor) for x in operands):
-        return e
-    module = target.module or LAST.module
-    if module:
-        remedy = f"in a swapped model: `swap(model, to_strided=[{module!r}])` reorders what that module returns"
-    else:
-        layout = re.search(r"reorder `(\w+)` with `(\.to_blocked\(.*?\))`", e.remedy)
-        remedy = f", or `EagerTensor({layout[1]}){layout[2]}` for `{layout[1]}`" if layout is not None else ""
-        remedy = f"pass `x.to_strided()`{remedy}"
-    return _advising(e, remedy)
-
-
-def _advising(e: Error, remedy: str) -> Error:
-    """The same error with another remedy."""
-    made: Error = type(e)(f"{str(e).removesuffix(e.remedy)}{remedy}")
-    made.op, made.operands, made.remedy = e.op, e.operands, remedy
-    return made
-
-
-def _with_module(e: Error, x: EagerTensor) -> Error:
-    """The error, with the way that a swapped model has for it."""
-    module = x.module or LAST.module
-    # Where it would write into memory of others, its layout is not why.
-    if not x.held.is_blocked or not module or "swap(" in str(e) or ": it writes into " in str(e):
-        return e
-    remedy = f"in a swapped model: `swap(model, to_strided=[{module!r}])` reorders what that module returns"
-    made = type(e)(f"{e}; {remedy}")
-    made.op, made.operands, made.remedy = e.op, e.operands, f"{e.remedy}; {remedy}"
-    return made
+        raise with_way_for_weights(e, [*args, *kwargs.values()]) from e.__cause__
 
 
 #: Ops of two tensors that have a form for a tensor and a number.
@@ -447,7 +418,7 @@ def _two(name: str, x: EagerTensor, other: Any) -> Any:
     try:
         return EagerTensor(_call(name, None, data, right))
     except KeyMismatch as e:
-        raise _with_way_for_weights(e, [x, other]) from e.__cause__
+        raise with_way_for_weights(e, [x, other]) from e.__cause__
 
 
 def _operator(name: str) -> Callable[[EagerTensor, Any], Any]:

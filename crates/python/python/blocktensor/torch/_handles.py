@@ -45,13 +45,24 @@ class _Active(threading.local):
 ACTIVE = _Active()
 
 
+class Family(list["weakref.ref[Any]"]):
+    """Tensors that share memory. Copies of several of them that are made or pickled together share memory too, and have one family."""
+
+    def __reduce__(self) -> Any:
+        return Family, ()
+
+
+#: What a handle notes of itself, and copies do not take over as they are.
+OWN_STATE = {"held", "family", "module", "owner", "way"}
+
+
 class Handle:
     """What calls read and write: a tensor of this package, and the tensors that share its memory."""
 
     #: The tensor of this package; in a trained forward also a variable of its tape, or a weight.
     held: Tensor
     #: A view, its base and other views of it, and other libraries' tensors over its memory. `None` where there are none.
-    family: "list[weakref.ref[Any]] | None" = None
+    family: Family | None = None
     #: The module of a swapped model that made it.
     module: str = ""
     #: What it is where nothing may write into it: a parameter, an input.
@@ -60,6 +71,8 @@ class Handle:
     way: str = ""
     #: Functions of PyTorch that are methods.
     OWN: frozenset[str] = frozenset()
+    #: The class of results, where it is not that of the operand: the user's own class may take more than a tensor.
+    RESULT: "type[Handle] | None" = None
 
     def __init__(self, data: Any) -> None:
         self.held = data
@@ -254,13 +267,12 @@ def check_alone(name: str, target: Handle) -> None:
 def with_owner(made: Handle, x: Any) -> None:
     """Notes that an eager tensor has the memory of another library's tensor."""
     owners = [x, x._base] if isinstance(x, torch.Tensor) else [x]
-    family = made.family or [weakref.ref(made)]
+    family = family_of(made)
     for owner in owners:
         if owner is not None:
             # Objects without weak references keep no memory that is written elsewhere, such as `bytes`.
             with contextlib.suppress(TypeError):
                 family.append(weakref.ref(owner))
-    made.family = family
 
 
 def owner_of(x: Handle) -> torch.Tensor | None:
@@ -278,13 +290,29 @@ def owner_of(x: Handle) -> torch.Tensor | None:
 
 def as_view(made: Handle, base: Handle) -> Handle:
     """Notes that two eager tensors share memory in PyTorch."""
-    family = base.family
-    if family is None:
-        family = base.family = [weakref.ref(base)]
-    elif len(family) > 8:
+    join(made, family_of(base))
+    return made
+
+
+def family_of(x: Handle) -> Family:
+    """The tensors that share memory with it, itself among them."""
+    if x.family is None:
+        x.family = Family([weakref.ref(x)])
+    return x.family
+
+
+def join(made: Handle, family: Family) -> None:
+    if len(family) > 8:
         family[:] = [r for r in family if r() is not None]
-    made.family = family
+    vars(made)["family"] = family
     family.append(weakref.ref(made))
+
+
+def again(kind: type[Any], data: Tensor, family: Family) -> Any:
+    """A copy of a tensor, without its attributes. None of the class's own code runs, as for copies of PyTorch's tensors."""
+    made = object.__new__(kind)
+    vars(made)["held"] = data
+    join(made, family)
     return made
 
 

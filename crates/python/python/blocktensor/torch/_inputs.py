@@ -68,6 +68,22 @@ def in_order(args: tuple[Any, ...], named: Mapping[str, Any], names: Sequence[st
     return (*args, *(named[name] for name in rest if name is not None))
 
 
+#: How many inputs an error lists.
+_LISTED = 6
+
+
+def check_count(given: Sequence[Any], expected: Sequence[Expected], remedy: str) -> None:
+    """Refuses more inputs, or fewer, and says what came."""
+    if len(given) == len(expected):
+        return
+    told = [f"{list(x.shape)} {x.dtype}" if isinstance(x, torch.Tensor) else _kind(x) for x in given[:_LISTED]]
+    told += [f"{len(given) - _LISTED} more"] if len(given) > _LISTED else []
+    what = f"{len(given)} input{'s' * (len(given) != 1)} ({', '.join(told)})" if given else "no inputs"
+    wanted = [f"`{name}` of {list(shape)}" for name, shape, _ in expected[:_LISTED]]
+    wanted += [f"{len(expected) - _LISTED} more"] if len(expected) > _LISTED else []
+    raise error(InvalidArgument, f"argument `input`: got {what}, but the module takes {len(expected)}: {', '.join(wanted)}", remedy)
+
+
 def check_traced(remedy: str) -> None:
     """Refuses `torch.jit.trace` and `make_fx`, which would keep the results of the example as constants."""
     raise traced("torch.jit.trace" if torch._C._is_tracing() else "make_fx", remedy)

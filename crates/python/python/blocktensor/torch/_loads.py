@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from .._errors import PackMismatch
+from .._errors import Error, PackMismatch
 
 
 @dataclass
@@ -166,7 +166,7 @@ def _same(kept: Any, given: Any) -> bool:
     return bool(((kept == given) | ((kept != kept) & (given != given))).all())
 
 
-def misfit(e: PackMismatch) -> PackMismatch:
+def _misfit(e: PackMismatch) -> PackMismatch:
     """The error of `load_plan` as `blocktensor.torch.load` has it: with the remedies of this part."""
     packed = re.search(r"`threads=(\d+)`", e.remedy)
     number = re.fullmatch(r"threads: (\d+)", (e.operands or [""])[0])
@@ -178,3 +178,24 @@ def misfit(e: PackMismatch) -> PackMismatch:
     made = PackMismatch(f"{text}; {remedy}")
     made.op, made.operands, made.remedy = "blocktensor.torch.load", e.operands, remedy
     return made
+
+
+def unread(e: Error) -> Error:
+    """The error of `load_plan` for a file that it cannot read, by the names of this part."""
+    if isinstance(e, PackMismatch):
+        return _misfit(e)
+    text, remedy = (_named_here(x) for x in (str(e).removesuffix(f"; {e.remedy}"), e.remedy))
+    made = type(e)(f"{text}; {remedy}")
+    made.op, made.operands, made.remedy = "blocktensor.torch.load", e.operands, remedy
+    return made
+
+
+def _named_here(text: str) -> str:
+    for name, here in (
+        ("op `load_plan`", "op `blocktensor.torch.load`"),
+        ("`blocktensor.load_plan`", "`blocktensor.torch.load`"),
+        ("`Plan.save`", "`BlockedModule.save`"),
+        ("`safetensors.numpy.load_file`", "`safetensors.torch.load_file`"),
+    ):
+        text = text.replace(name, here)
+    return text

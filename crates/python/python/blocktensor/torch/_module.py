@@ -11,7 +11,7 @@ from torch import fx
 from torch.utils import _pytree as pytree
 from torch.utils.dlpack import to_dlpack  # pyright: ignore[reportPrivateImportUsage]
 
-from .._errors import Error, InvalidArgument, PackMismatch, UnsupportedOp
+from .._errors import Error, InvalidArgument, UnsupportedOp
 from .._native import Plan, Tensor, load_plan
 from .._types import FilePath
 from ._answers import Answers
@@ -19,8 +19,8 @@ from ._attributes import attributes_of
 from ._beside import OfOnePlan, check_compiled, not_plain
 from ._export import Program, export
 from ._handles import ACTIVE, described
-from ._inputs import Expected, check_symbolic, check_traced, in_order, is_dual, not_a_tensor, problem
-from ._loads import loaded, misfit, put_into, same_state
+from ._inputs import Expected, check_count, check_symbolic, check_traced, in_order, is_dual, not_a_tensor, problem
+from ._loads import loaded, put_into, same_state, unread
 from ._options import check_limits, checked_options
 from ._plan import ModelPlan as ModelPlan
 from ._plan import checked, plan_program, views_of_results
@@ -206,7 +206,8 @@ class BlockedModule(OfOnePlan):
         except Exception as e:
             # What no plan takes is found here, so that what it takes is not looked at twice.
             check_symbolic(args, _TRACED)
-            for x, expected in zip(pytree.tree_leaves(args), self._expected(), strict=False):
+            given, wanted = pytree.tree_leaves(args), self._expected()
+            for x, expected in zip(given, wanted, strict=True) if len(given) == len(wanted) else ():
                 found = problem(x, expected)
                 if found is not None:
                     raise found from (None if isinstance(e, Error) else e)
@@ -251,12 +252,11 @@ class BlockedModule(OfOnePlan):
         """The tensors in the order of the model's inputs."""
         args = pytree.tree_map_only(torch.Tensor, torch.Tensor.resolve_neg, args)
         leaves: list[Any] = pytree.tree_leaves(args)
-        if self._structures is None:
+        structures = self._structures
+        check_count(leaves, self._expected(), "pass one tensor for each, in this order" if structures is None else "pass inputs like the example's")
+        if structures is None:
             return leaves
-        structure = self._structures[0]
-        if len(leaves) != structure.num_leaves:
-            text = f"argument `input`: got {len(leaves)} tensors, but the module takes {structure.num_leaves}"
-            raise error(InvalidArgument, text, "pass inputs like the example's")
+        structure = structures[0]
         if pytree.tree_structure(args) != structure:
             try:
                 leaves = structure.flatten_up_to(args)
@@ -497,5 +497,5 @@ def load(path: FilePath, *, threads: int | None = None) -> BlockedModule:
     """
     try:
         return _of_plan(load_plan(path, threads=threads))
-    except PackMismatch as e:
-        raise misfit(e) from e
+    except Error as e:
+        raise unread(e) from e

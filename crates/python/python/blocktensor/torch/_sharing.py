@@ -102,6 +102,15 @@ class SharedNames(dict[str, Any]):
             raise error(UnsupportedOp, text, "change the model itself, and swap it again", op="swap")
 
 
+def shared_again(copied: dict[str, Any], of: dict[str, Any]) -> SharedNames:
+    """What a copy of `SharedNames` became, over the names that its module's copy has."""
+    if isinstance(copied, SharedNames):
+        return copied
+    made = SharedNames(of)
+    made.update((name, x) for name, x in copied.items() if name not in of)
+    return made
+
+
 def _check_conversion(module: torch.nn.Module, fn: Any) -> None:
     """Refuses what `.half()`, `.to(...)` and `.to_empty()` would make of the weights, which are the model's own."""
     for dtype in {x.dtype for x in (*module.parameters(), *module.buffers())}:

@@ -18,7 +18,7 @@ from ._export import error
 from ._handles import LAST, check_autocast, check_gradients, described, shared
 from ._options import check_module
 from ._parts import check_parts
-from ._sharing import SharedNames, limit
+from ._sharing import SharedNames, limit, shared_again
 from ._told import told_text
 from ._unwrap import in_training, plain_name, swappable
 from ._values import pair
@@ -71,6 +71,12 @@ class PackedConvolution(torch.nn.Module):
     def __getstate__(self) -> dict[str, Any]:
         # A copy packs its own.
         return {**vars(self), "_packed": {}, "_weights": None, "_kept": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for name in ("_parameters", "_buffers", "_modules"):
+            # Copies of a convolution have weights of their own, which are those of its copy again.
+            vars(self)[name] = shared_again(vars(self)[name], vars(self.module)[name])
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         # Python's own asks for the class, which is not that of the object.
