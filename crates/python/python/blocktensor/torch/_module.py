@@ -11,7 +11,7 @@ from torch import fx
 from torch.utils import _pytree as pytree
 from torch.utils.dlpack import to_dlpack  # pyright: ignore[reportPrivateImportUsage]
 
-from .._errors import Error, InvalidArgument, UnsupportedOp
+from .._errors import Error, InvalidArgument, PackMismatch, UnsupportedOp
 from .._native import Plan, Tensor, load_plan
 from .._types import FilePath
 from ._answers import Answers
