@@ -338,3 +338,16 @@ def test_elements_are_repeated_along_an_axis_and_along_all():
     x = torch.randn(2, 3)
     for call in (lambda x: x.repeat_interleave(2), lambda x: x.repeat_interleave(2, 1), lambda x: torch.repeat_interleave(x, 3, dim=0)):
         assert torch.equal(call(E(x)).torch(), call(x))
+
+
+@pytest.mark.parametrize("compare", [lambda x, y: x == y, lambda x, y: y >= x, torch.ne, lambda x, y: x.lt(y)])
+def test_whole_numbers_that_bytes_do_not_have_are_not_compared_with_them(compare):
+    """PyTorch takes 300 as 44."""
+    plain = torch.tensor([[44, 1]], dtype=torch.uint8)
+    x = btt.EagerTensor(plain)
+    assert compare(plain, 300).tolist() == compare(plain, 44).tolist()
+    for number in (300, -212, torch.tensor(300)):
+        with pytest.raises(bt.InvalidArgument, match=r"u8 holds 0 to 255, but is compared with (300|-212); compare with `(300|-212)\.0`$"):
+            compare(x, number)
+    for number in (44, 255, 300.0, -212.0):
+        assert (torch.as_tensor(compare(x, number)) != 0).tolist() == compare(plain, number).tolist()

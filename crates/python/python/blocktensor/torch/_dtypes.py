@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from .. import _native
-from .._errors import UnsupportedDType
+from .._errors import InvalidArgument, UnsupportedDType
 from .._native import Var
 from ._compose import masks
 from ._export import error
@@ -18,6 +18,8 @@ CONDITIONS = {"where": 0, "masked_fill": 1}
 
 #: Products of tensors that PyTorch takes apart into others. The table's own are told by their ops.
 PRODUCTS = set("addr chain_matmul ger inner kron linalg_matmul linalg_matrix_power linalg_multi_dot matrix_power outer tensordot vdot".split())
+
+_RANGES = {name: (torch.iinfo(dtype).min, torch.iinfo(dtype).max) for name, dtype in DTYPES.items() if name in ("u8", "s8", "s32")}
 
 
 def check_product(operands: list[Any], remedy: str) -> None:
@@ -49,7 +51,19 @@ def promoted(name: str, values: list[Any]) -> list[Any]:
     """Numbers for tensors without axes beside others; f32 for masks beside f32."""
     if isinstance(values[0], Value) and values[0].shape:
         values = [x.tensor.item() if isinstance(x, Value) and not x.shape and _is_number(x.tensor) else x for x in values]
+    if name in COMPARISONS:
+        for dtype in [x.tensor.dtype for x in values if isinstance(x, Value)][:1]:
+            for x in values:
+                check_range(name, dtype, x)
     return beside_f32(values, any_of=name in COMPARISONS)
+
+
+def check_range(name: str, dtype: str, number: Any) -> None:
+    """Refuses a comparison of integers with a whole number that their dtype does not have: PyTorch takes it modulo their range."""
+    low, high = _RANGES.get(dtype, (number, number))
+    if type(number) is int and not low <= number <= high:
+        text = f"op `{name}` of PyTorch: {dtype} holds {low} to {high}, but is compared with {number}"
+        raise error(InvalidArgument, text, f"compare with `{float(number)}`", op=name)
 
 
 def _is_number(x: Any) -> bool:

@@ -13,6 +13,7 @@ from .._errors import DTypeMismatch, InvalidArgument, KeyMismatch, OpaqueLayoutE
 from .._native import Tensor
 from ._answers import CONVERSIONS, FLOATS, Answers
 from ._calls import call
+from ._dtypes import check_range
 from ._export import error
 from ._handles import (
     COMPARISONS,
@@ -398,6 +399,8 @@ def _two(name: str, x: EagerTensor, other: Any) -> Any:
     if isinstance(other, (Handle, Tensor)):
         right = other.held if isinstance(other, Handle) else other
     elif isinstance(other, Number):
+        if name in COMPARISONS:
+            check_range(name, data.dtype, other)
         other = as_real(name, other)
         data = data.to_dtype("f32") if name in COMPARISONS and data.dtype == "u8" else data
         return EagerTensor(_call(_SCALARS[name], None, data, other))
