@@ -88,7 +88,7 @@ test:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(FULL) --no-deps
 	$(CARGO) test $(FULL)
 	BLOCKTENSOR_GUARD_PAGES=1 ONEDNN_MAX_CPU_ISA=AVX512_CORE $(CARGO) test $(FULL) --test main -- $(LONGEST)
-	BLOCKTENSOR_GUARD_PAGES=1 ONEDNN_MAX_CPU_ISA=AVX2 $(CARGO) test $(FULL) --test main
+	BLOCKTENSOR_GUARD_PAGES=1 ONEDNN_MAX_CPU_ISA=AVX2 $(CARGO) test $(FULL) --lib --test main
 	scripts/python.sh test
 	$(CARGO) build --profile test $(FULL) --lib --tests
 	LIBRARY=$(if $(ONEDNN_DIR),,$(BUILT)) scripts/onnxruntime_ep.sh test

@@ -124,7 +124,8 @@ impl Buffer {
         }
         #[cfg(all(feature = "testing", unix))]
         if fault::guard::is_on() {
-            let ptr = fault::guard::take(len, content).ok_or_else(|| out_of_memory(len))?;
+            let taken = has_room(len).then(|| fault::guard::take(len, content)).flatten();
+            let ptr = taken.ok_or_else(|| out_of_memory(len))?;
             return Ok(Some(Buffer::of(ptr, len, Origin::Guarded, true)));
         }
         let _ = (len, content);

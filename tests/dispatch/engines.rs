@@ -217,8 +217,8 @@ fn arguments(op: &Op, t: &Tensor, spatial: usize) -> Given {
     given
 }
 
-/// Whether this process uses AVX-512, as the machine does that docs/ops.md is made on.
-pub fn has_avx512() -> bool {
+/// Whether this process uses AVX-512.
+fn has_avx512() -> bool {
     Layout::native().0.block_of(1) == 16
 }
 

@@ -10,6 +10,7 @@ use crate::layout::memory_format::MemoryFormat;
 use crate::onednn::memory::Spec;
 use crate::onednn::primitive::{Executable, RunArg};
 use crate::onednn::{Refused, pack};
+use crate::simd::Isa;
 use crate::tensor::strided::StridedTensor;
 use crate::{DType, threads};
 
@@ -353,7 +354,11 @@ fn the_identity_keeps_every_kind_of_number() {
         weights: StridedTensor::from_slice(&[small; 16 * 16], &[16, 16, 1, 1]).unwrap(),
         bias: vec![-0.0; 16],
     };
-    let (name, y) = p.run(&[], &[], |spec| spec.create()).unwrap();
+    let Some((name, y)) = p.run(&[], &[], |spec| spec.create()) else {
+        // With AVX2 the first choice takes no bias, so that there is nothing to work around.
+        assert!(!Isa::Avx512.is_here());
+        return;
+    };
     for (i, got) in y.into_iter().enumerate() {
         let want = (0..16).fold(-0.0, |sum, _| kinds[i % 12].mul_add(small, sum));
         assert!(

@@ -210,5 +210,6 @@ fn a_run_on_memory_of_nan_gives_the_bits_of_a_run_on_zeros() {
     assert!(wrong.iter().all(|what| what.contains("bytes of scratchpad were announced")), "{report}");
     let seen = SEEN.lock().unwrap();
     println!("{report}\n{} ops, {} padded results: {:?}", seen.0.len(), seen.1, seen.0);
-    assert!(seen.0.len() >= 60 && seen.1 >= 70, "{} ops, {} padded results", seen.0.len(), seen.1);
+    // Blocks of 8 channels (AVX2) have fewer tails than those of 16.
+    assert!(seen.0.len() >= 60 && seen.1 >= 60, "{} ops, {} padded results", seen.0.len(), seen.1);
 }
