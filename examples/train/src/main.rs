@@ -253,12 +253,15 @@ fn report(run: &Run) {
         run.accuracy.map_or(String::new(), |share| format!("; {:.2} % of the test are right", share * 100.0))
     );
     if let Some(ledger) = &run.ledger {
-        let of = |cause| ledger.reorders.iter().filter(|r| r.cause == cause).count();
+        let of = |cause, backward| {
+            ledger.reorders.iter().filter(|r| r.cause == cause && r.is_backward == backward).count()
+        };
+        let stated = of(Cause::Call, false) + of(Cause::Call, true);
+        let (forward, backward) = (of(Cause::Packing, false), of(Cause::Packing, true));
         println!(
-            "  reorders of a step: {} of activations that the program states, {} of weights for the gradients of activations, {} others",
-            of(Cause::Call),
-            of(Cause::Packing),
-            ledger.reorders.len() - of(Cause::Call) - of(Cause::Packing)
+            "  reorders of a step: {stated} of activations that the program states, {forward} of weights for the forward pass, \
+             {backward} of weights for the gradients of activations, {} others",
+            ledger.reorders.len() - stated - forward - backward
         );
     }
 }

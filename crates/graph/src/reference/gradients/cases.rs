@@ -68,7 +68,7 @@ fn unary(dims: &[usize]) -> Vec<Case> {
 }
 
 /// Ops of two or three operands that broadcast, and those with the values of channels.
-fn binary(n: usize, c: usize) -> Vec<Case> {
+fn binary(n: usize, c: usize, [h, w]: [usize; 2]) -> Vec<Case> {
     let mut cases = Vec::new();
     for op in ["add", "sub", "mul", "div", "maximum", "minimum", "pow", "axpby"] {
         let [of_a, of_b] = match op {
@@ -77,7 +77,7 @@ fn binary(n: usize, c: usize) -> Vec<Case> {
             _ => [ALL; 2],
         };
         for [a, b] in
-            [[[n, c, 3, 5], [n, c, 3, 5]], [[n, c, 3, 5], [1, c, 1, 1]], [[n, 1, 3, 5], [n, c, 3, 1]]]
+            [[[n, c, h, w], [n, c, h, w]], [[n, c, h, w], [1, c, 1, 1]], [[n, 1, h, w], [n, c, h, 1]]]
         {
             let inputs = vec![Input("a", a.to_vec(), of_a), Input("b", b.to_vec(), of_b)];
             let params = match op {
@@ -87,22 +87,22 @@ fn binary(n: usize, c: usize) -> Vec<Case> {
             cases.push(case(op, inputs, params));
         }
     }
-    for b in [vec![n, c, 3, 5], vec![1, c, 1, 1]] {
-        let condition = Input("condition", vec![n, c, 3, 5], [0.0, 2.0]);
-        let inputs = vec![condition, Input("a", vec![n, 1, 3, 5], ALL), Input("b", b, ALL)];
+    for b in [vec![n, c, h, w], vec![1, c, 1, 1]] {
+        let condition = Input("condition", vec![n, c, h, w], [0.0, 2.0]);
+        let inputs = vec![condition, Input("a", vec![n, 1, h, w], ALL), Input("b", b, ALL)];
         cases.push(case("where", inputs, vec![]));
     }
     for (op, values) in [("add_channel", "values"), ("mul_channel", "values"), ("prelu", "weights")] {
         for count in [c, 1] {
-            let inputs = vec![Input("x", vec![n, c, 3, 5], ALL), Input(values, vec![count], ALL)];
+            let inputs = vec![Input("x", vec![n, c, h, w], ALL), Input(values, vec![count], ALL)];
             cases.push(case(op, inputs, vec![]));
         }
     }
     cases
 }
 
-fn norms(n: usize, c: usize) -> Vec<Case> {
-    let dims = [n, c, 5, 4];
+fn norms(dims: [usize; 4]) -> Vec<Case> {
+    let c = dims[1];
     let with = |name: &'static str, range| Input(name, vec![c], range);
     let (weight, bias) = (with("weight", ALL), with("bias", ALL));
     let mut cases = Vec::new();
@@ -237,17 +237,17 @@ fn views(n: usize, c: usize) -> Vec<Case> {
     ]
 }
 
-fn spatial(n: usize, c: usize) -> Vec<Case> {
+fn spatial(n: usize, c: usize, [h, w]: [usize; 2]) -> Vec<Case> {
     let mut cases = Vec::new();
     let output = |sizes: &[i64]| ("output", ints(sizes));
     for (op, dims, to) in [
-        ("upsample_nearest", vec![n, c, 4, 5], vec![8, 10]),
-        ("upsample_nearest", vec![n, c, 5], vec![7]),
-        ("upsample_nearest", vec![n, c, 2, 3, 4], vec![3, 2, 9]),
-        ("upsample_linear", vec![n, c, 5], vec![9]),
-        ("upsample_bilinear", vec![n, c, 4, 5], vec![7, 3]),
-        ("upsample_bilinear", vec![n, c, 4, 5], vec![4, 11]),
-        ("upsample_trilinear", vec![n, c, 2, 3, 4], vec![3, 5, 2]),
+        ("upsample_nearest", vec![n, c, h, w], vec![8, 10]),
+        ("upsample_nearest", vec![n, c, w], vec![7]),
+        ("upsample_nearest", vec![n, c, 2, h, w], vec![3, 2, 9]),
+        ("upsample_linear", vec![n, c, w], vec![9]),
+        ("upsample_bilinear", vec![n, c, h, w], vec![7, 3]),
+        ("upsample_bilinear", vec![n, c, h, w], vec![h as i64, 11]),
+        ("upsample_trilinear", vec![n, c, 2, h, w], vec![3, 5, 2]),
     ] {
         cases.push(case(op, x(&dims), vec![output(&to)]));
         if op != "upsample_nearest" {
@@ -258,16 +258,16 @@ fn spatial(n: usize, c: usize) -> Vec<Case> {
         for align in [true, false] {
             let params = vec![("padding_mode", Value::Str(padding.into())), ("align_corners", align.into())];
             let grid = |dims: &[usize]| Input("grid", dims.to_vec(), [-1.6, 1.6]);
-            let inputs = [x(&[n, c, 4, 5]), vec![grid(&[n, 3, 4, 2])]].concat();
+            let inputs = [x(&[n, c, h, w]), vec![grid(&[n, 3, 4, 2])]].concat();
             cases.push(case("grid_sample", inputs.clone(), params.clone()));
             let cubic = [&params[..], &[("mode", Value::Str("bicubic".into()))]].concat();
             cases.push(case("grid_sample", inputs, cubic));
-            let inputs = [x(&[n, c, 3, 4, 2]), vec![grid(&[n, 2, 3, 2, 3])]].concat();
+            let inputs = [x(&[n, c, h, w, 2]), vec![grid(&[n, 2, 3, 2, 3])]].concat();
             cases.push(case("grid_sample", inputs, params));
         }
     }
     let kernel = |k: i64| vec![("kernel", ints(&[k])), ("stride", ints(&[2])), ("padding", ints(&[1]))];
-    for (i, dims) in [vec![n, c, 7], vec![n, c, 6, 5], vec![n, c, 4, 5, 3]].iter().enumerate() {
+    for (i, dims) in [vec![n, c, h + w], vec![n, c, h, w], vec![n, c, w, h, 3]].iter().enumerate() {
         let [max, avg, adaptive_max, adaptive_avg] = [
             ["max_pool1d", "avg_pool1d", "adaptive_max_pool1d", "adaptive_avg_pool1d"],
             ["max_pool2d", "avg_pool2d", "adaptive_max_pool2d", "adaptive_avg_pool2d"],
@@ -280,8 +280,8 @@ fn spatial(n: usize, c: usize) -> Vec<Case> {
         cases.push(case(adaptive_max, x(dims), vec![output(&to)]));
         cases.push(case(adaptive_avg, x(dims), vec![output(&to)]));
     }
-    cases.push(case("global_avg_pool", x(&[n, c, 4, 3]), vec![]));
-    cases.push(case("global_max_pool", x(&[n, c, 4, 3]), vec![]));
+    cases.push(case("global_avg_pool", x(&[n, c, h, w]), vec![]));
+    cases.push(case("global_max_pool", x(&[n, c, h, w]), vec![]));
     cases
 }
 
@@ -344,16 +344,17 @@ fn products(n: usize, c: usize) -> Vec<Case> {
     cases
 }
 
-/// Calls of every op, with batches of `n` and about `c` channels.
-pub(super) fn cases(n: usize, c: usize) -> Vec<Case> {
+/// Calls of every op, with batches of `n`, about `c` channels, and images of `image` where the sizes do not matter.
+pub(super) fn cases(n: usize, c: usize, image: [usize; 2]) -> Vec<Case> {
+    let [h, w] = image;
     let families = [
-        unary(&[n, c, 3, 5]),
-        binary(n, c),
-        norms(n, c),
+        unary(&[n, c, h, w]),
+        binary(n, c, image),
+        norms([n, c, h, w]),
         reductions(n, c),
         moves(n, c),
         views(n, c),
-        spatial(n, c),
+        spatial(n, c, image),
         products(n, c),
     ];
     families.into_iter().flatten().collect()
