@@ -10,6 +10,7 @@
 use std::ops::Range;
 
 use super::blocks::{Blocks, Channels};
+use super::panels::Panels;
 use super::{depthwise, few_channels, for_each_chunk, winograd};
 use crate::error::Result;
 use crate::kernels::conv::phases::{Axis, Phase, cube, phases};
@@ -267,6 +268,37 @@ pub(super) fn row_at(image: usize, spatial: &[usize; 3], [n, d, h]: [usize; 3]) 
     n * image + d * spatial[0] + h * spatial[1]
 }
 
+/// The rows of both operands that a tap reads for these rows of results, in the first block of channels of each.
+fn rows_of_tap<'a>(
+    g: &ConvGeometry,
+    axes: &[Axis; 3],
+    [x, diff]: [&'a Blocks<'_>; 2],
+    tap: usize,
+    results: Range<usize>,
+    starts: &'a mut Vec<[usize; 2]>,
+) -> Rows<'a> {
+    let [_, kh, kw] = cube(&g.kernel, 1);
+    let k = [tap / (kh * kw), tap / kw % kh, tap % kw];
+    let ws = axes[2].outputs_inside(k[2], cube(&g.input, 1)[2]);
+    starts.clear();
+    if !ws.is_empty() {
+        let x_at = source_of(&axes[2], k[2], ws.start) * x.spatial[2];
+        let diff_at = ws.start * diff.spatial[2];
+        let inside = rows_inside(g, axes, [k[0], k[1]], results);
+        starts.extend(inside.map(|[from, to]| {
+            [x_at + row_at(x.image, &x.spatial, from), diff_at + row_at(diff.image, &diff.spatial, to)]
+        }));
+    }
+    Rows {
+        x: &x.data,
+        x_step: axes[2].step * x.spatial[2],
+        diff: &diff.data,
+        diff_step: diff.spatial[2],
+        starts,
+        count: ws.len(),
+    }
+}
+
 /// The sums of the tiles of a task: each tap has `rows` rows.
 fn sums<const B: usize>(
     g: &ConvGeometry,
@@ -280,53 +312,62 @@ fn sums<const B: usize>(
     let Some(Phase { axes }) = phases(g).next() else {
         return tiles.iter_mut().for_each(|tile| tile.sums.fill(0.0));
     };
-    let [_, kh, kw] = cube(&g.kernel, 1);
-    let (input, [od, oh, ow]) = (cube(&g.input, 1), cube(&g.output, 1));
-    let mut totals: Vec<Vec<[f64; B]>> = tiles.iter().map(|t| vec![[0.0; B]; t.sums.len() / B]).collect();
-    let mut starts = Vec::new();
+    let [od, oh, ow] = cube(&g.output, 1);
     // All rows of all images; a tap reads some.
     let (all, at_once) = (g.n * od * oh, PIXELS_IN_F32.div_ceil(ow));
+    // Where all pixels are added up at once, a tile is done before the next one begins.
+    let is_once = all <= at_once;
+    let totals_of = |tile: &Tile<'_>| vec![[0f64; B]; tile.sums.len() / B];
+    let mut totals: Vec<_> = tiles.iter().take(if is_once { 1 } else { usize::MAX }).map(totals_of).collect();
+    let has_one_tap = cube(&g.kernel, 1) == [1; 3] && rows > 1;
+    let places = tiles.iter().map(|tile| [tile.x_at, tile.diff_at]);
+    let steps = [axes[2].step * x.spatial[2], diff.spatial[2]];
+    let mut panels = has_one_tap.then(|| Panels::of::<B>(steps, places)).flatten();
+    let mut starts = Vec::new();
     for first in (0..all).step_by(at_once) {
-        for (tile, totals) in tiles.iter().zip(&mut totals) {
-            if rows == 1 {
-                let of = depthwise::Operands { x, x_at: tile.x_at, diff, diff_at: tile.diff_at };
-                depthwise::add(g, &axes, &of, first..(first + at_once).min(all), tile.first_tap, totals);
-                continue;
+        let results = first..(first + at_once).min(all);
+        if let Some(panels) = &mut panels {
+            panels.fill::<B>(&rows_of_tap(g, &axes, [x, diff], 0, results.clone(), &mut starts));
+        }
+        for (i, tile) in tiles.iter_mut().enumerate() {
+            let totals = &mut totals[if is_once { 0 } else { i }];
+            let Tile { x_at, diff_at, .. } = *tile;
+            if let Some(panels) = &panels {
+                add::<B>(panels.rows::<B>([x_at, diff_at]), tile.used, totals);
+            } else if rows == 1 {
+                let of = depthwise::Operands { x, x_at, diff, diff_at };
+                depthwise::add(g, &axes, &of, results.clone(), tile.first_tap, totals);
+            } else {
+                for (tap, sums) in (tile.first_tap..).zip(totals.chunks_mut(rows)) {
+                    let rows = rows_of_tap(g, &axes, [x, diff], tap, results.clone(), &mut starts);
+                    let (x, diff) = (&rows.x[x_at..], &rows.diff[diff_at..]);
+                    add::<B>(Rows { x, diff, ..rows }, tile.used, sums);
+                }
             }
-            for (tap, sums) in (tile.first_tap..).zip(totals.chunks_mut(rows)) {
-                let k = [tap / (kh * kw), tap / kw % kh, tap % kw];
-                let ws = axes[2].outputs_inside(k[2], input[2]);
-                if ws.is_empty() {
-                    continue;
-                }
-                starts.clear();
-                let x_at = tile.x_at + source_of(&axes[2], k[2], ws.start) * x.spatial[2];
-                let diff_at = tile.diff_at + ws.start * diff.spatial[2];
-                let inside = rows_inside(g, &axes, [k[0], k[1]], first..(first + at_once).min(all));
-                starts.extend(inside.map(|[from, to]| {
-                    [
-                        x_at + row_at(x.image, &x.spatial, from),
-                        diff_at + row_at(diff.image, &diff.spatial, to),
-                    ]
-                }));
-                let rows = Rows {
-                    x: &x.data,
-                    x_step: axes[2].step * x.spatial[2],
-                    diff: &diff.data,
-                    diff_step: diff.spatial[2],
-                    starts: &starts,
-                    count: ws.len(),
-                };
-                match tile.used <= FEW_ROWS {
-                    true => Width::<B>::dispatch(Products::<B, FEW_ROWS> { rows, sums }),
-                    false => Width::<B>::dispatch(Products::<B, B> { rows, sums }),
-                }
+            if is_once {
+                round(totals, tile.sums);
+                totals.fill([0.0; B]);
             }
         }
     }
-    for (tile, total) in tiles.iter_mut().zip(&totals) {
-        tile.sums.iter_mut().zip(total.iter().flatten()).for_each(|(to, sum)| *to = *sum as f32);
+    if !is_once {
+        tiles.iter_mut().zip(&totals).for_each(|(tile, totals)| round(totals, tile.sums));
     }
+}
+
+/// Adds up outer products of the channels of rows, of which `used` of x are there.
+fn add<const B: usize>(rows: Rows<'_>, used: usize, sums: &mut [[f64; B]])
+where
+    Width<B>: VectorWidth<B>,
+{
+    match used <= FEW_ROWS {
+        true => Width::<B>::dispatch(Products::<B, FEW_ROWS> { rows, sums }),
+        false => Width::<B>::dispatch(Products::<B, B> { rows, sums }),
+    }
+}
+
+fn round<const B: usize>(totals: &[[f64; B]], to: &mut [f32]) {
+    to.iter_mut().zip(totals.iter().flatten()).for_each(|(to, sum)| *to = *sum as f32);
 }
 
 /// Blocked weights with their output and input channels exchanged: tiles of `B` x `B`, and within each its rows and columns; with

@@ -7,6 +7,7 @@ mod few_channels;
 pub(crate) mod grid_sample;
 pub(crate) mod map;
 pub(crate) mod norm;
+mod panels;
 pub(crate) mod planes;
 pub(crate) mod resample;
 pub(crate) mod windows;
