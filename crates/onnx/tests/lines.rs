@@ -159,9 +159,10 @@ fn other_shapes_are_refused_with_the_sizes_that_are_meant() {
         let values = |dims: &[usize]| vec![1.0; count(dims)];
         let model = add(add(Model::new(), "a", &[M, K], &[1.0; M * K]), "b", &[K, N], &[1.0; K * N]);
         let model = add(add(model, "p", p, &values(p)), "q", q, &values(q)).floats("s", &[], &[1.0]);
+        let model = add(model, "zero", &[], &[0.0]);
         let inputs: &[&str] = match op {
             "MatMulInteger" => &["a", "b", "p", "q"],
-            _ => &["a", "s", "p", "b", "s", "q", "s"],
+            _ => &["a", "s", "p", "b", "s", "q", "s", "zero"],
         };
         model.node(op, inputs, &["y"]).output("y").run_on(vec![]).unwrap_err()
     };
