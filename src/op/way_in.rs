@@ -52,14 +52,15 @@ impl ArgSpec {
             (None, Err(_)) => return no_layout(called, dims.len()),
         };
         let reorder = Call::ToBlockedIn(layout.to_string());
-        let is_apart = of.len() > dims.len();
+        // With groups apart that are not, or without the only one.
+        let is_other = of.len() != dims.len();
         let mut of = of.to_vec();
         if self.is_input_first && dims.len() == rank {
             // Blocking these unchanged swaps I and O, and no shape check can detect it when I == O.
             let once = Text::from("pack it once with ") + Call::PackedConvTranspose;
             let first = ", which takes it as it is; blocked weights have their output channels first: those of one group \
                          come there with ";
-            if !is_apart {
+            if !is_other {
                 return once + first + Call::Transpose(0, 1) + " and " + reorder;
             }
             of.swap(1, 2);
@@ -67,8 +68,9 @@ impl ArgSpec {
                          these come there with ";
             return once + first + Call::Reshape(of) + ", " + Call::Transpose(1, 2) + " and " + reorder;
         }
-        if is_apart {
-            let first = Text::from(format!("view {called} with its groups apart by ")) + Call::Reshape(of);
+        if is_other {
+            let first =
+                Text::from(format!("give {called} the sizes of blocked weights with ")) + Call::Reshape(of);
             return first + ", then reorder it with " + reorder;
         }
         Text::from(format!("reorder {called} with ")) + reorder
