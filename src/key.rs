@@ -3,7 +3,6 @@
 use std::sync::RwLock;
 
 use crate::error::Call;
-use crate::weights_kind::WeightsKind;
 
 /// The largest number of keys: two of this crate, the rest for other crates.
 pub const MAX_KEYS: usize = 16;
@@ -69,12 +68,11 @@ impl DispatchKey {
         DispatchKey::all().into_iter().find(|k| k.name() == name)
     }
 
-    /// The call that reorders the strided argument `name`, of this rank, to the key.
-    pub(crate) fn way_in(self, name: &str, rank: usize) -> Call {
-        match name {
-            _ if self != DispatchKey::BLOCKED => Call::OfBackend(self.spec().from_strided),
-            "weights" => Call::ToBlockedWeights(rank, WeightsKind::Dense),
-            _ => Call::ToBlocked(rank),
+    /// The call that reorders a strided tensor of this rank to the key.
+    pub(crate) fn way_in(self, rank: usize) -> Call {
+        match self {
+            DispatchKey::BLOCKED => Call::ToBlocked(rank),
+            _ => Call::OfBackend(self.spec().from_strided),
         }
     }
 

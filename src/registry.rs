@@ -43,7 +43,8 @@ pub trait Registrar {
     ///
     /// # Errors
     /// `Registration` if there is no such op, if another backend's kernel for the key has the same dtypes of operands and
-    /// results, or if the kernel states dtypes of more tensors or results than the op has.
+    /// results, or if the kernel states dtypes of more tensors or results than the op has. At the end of a registration, if a gradient is of
+    /// an op for which the key has no kernel.
     fn kernel(&mut self, op: &str, key: DispatchKey, kernel: Kernel) -> Result<()>;
 
     /// Announces a key that already exists in this process, before its kernels follow. A host maps the key to a device of its
@@ -140,6 +141,7 @@ fn extend(backend: impl FnOnce(&mut dyn Registrar) -> Result<()>) -> Result<()> 
     let _writing = WRITING.lock().unwrap_or_else(|e| e.into_inner());
     let mut staged = Staged::default();
     backend(&mut staged)?;
+    staged.check_gradients()?;
     staged.keys.into_iter().for_each(DispatchKey::commit);
     staged.reorders.into_iter().for_each(|(key, own)| reorders::commit(key, own));
     let mut ops = OPS.write().unwrap_or_else(|e| e.into_inner());
@@ -159,6 +161,33 @@ struct Staged {
     reorders: Vec<(DispatchKey, Reorders)>,
     ops: Vec<&'static Op>,
     kernels: Vec<(&'static Op, DispatchKey, Kernel)>,
+}
+
+impl Staged {
+    /// Refuses a gradient of what no kernel computes: no call would reach it. The kernel may follow the gradient.
+    fn check_gradients(&self) -> Result<()> {
+        let is_kernel = |of: DispatchKey, kernel: &Kernel, key: DispatchKey| {
+            of == key && kernel.propagation() == Propagation::Forward
+        };
+        for (op, key, _) in self.kernels.iter().filter(|(.., k)| k.propagation() == Propagation::Backward) {
+            let name = op.schema.name;
+            let mut own = self.kernels.iter().filter(|(of, ..)| of.schema.name == name);
+            if !own.any(|(_, of, kernel)| is_kernel(*of, kernel, *key))
+                && !op.implementations().any(|(of, kernel)| is_kernel(of, kernel, *key))
+            {
+                // A new key has no name yet.
+                fail!(
+                    Registration,
+                    "register_backend",
+                    "gradients",
+                    format!("one for `{name}`"),
+                    format!("the key has no kernel that computes `{name}`"),
+                    format!("register a kernel for `{name}` with it, or leave the gradient out")
+                );
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Registrar for Staged {

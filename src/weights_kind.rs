@@ -1,4 +1,4 @@
-//! `WeightsKind`: how the groups of a convolution divide its weights. Errors name it, so it uses no other module.
+//! `WeightsKind`: how the groups of a convolution divide its weights.
 
 /// The kind of weights that a layout is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

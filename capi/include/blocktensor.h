@@ -1093,7 +1093,7 @@ bt_status bt_layout_name(bt_handle t,
                          size_t *needed);
 
 // Writes the signature of an op into `room` bytes, as `bt_describe` does: the names, kinds and defaults of its arguments, in
-// brackets the dtypes and ranks of tensors, and the results. If `op` is null, it writes the names of all ops, one per line.
+// brackets the dtypes that kernels take here and the ranks of tensors, and the results. If `op` is null, it writes the names of all ops, one per line.
 //
 // # Safety
 // `op` is null or a string; `text` may be written for `room` bytes; `needed` is null or may be written.

@@ -69,7 +69,7 @@ pub unsafe extern "C" fn bt_layout_name(
 }
 
 /// Writes the signature of an op into `room` bytes, as `bt_describe` does: the names, kinds and defaults of its arguments, in
-/// brackets the dtypes and ranks of tensors, and the results. If `op` is null, it writes the names of all ops, one per line.
+/// brackets the dtypes that kernels take here and the ranks of tensors, and the results. If `op` is null, it writes the names of all ops, one per line.
 ///
 /// # Safety
 /// `op` is null or a string; `text` may be written for `room` bytes; `needed` is null or may be written.
@@ -86,7 +86,7 @@ pub unsafe extern "C" fn bt_schema(
             dispatch::ops().iter().map(|op| op.schema().name).collect::<Vec<_>>().join("\n")
         } else {
             // SAFETY: the caller's promise.
-            registered(here, "op", unsafe { string(here, "op", op)? })?.schema().to_string()
+            registered(here, "op", unsafe { string(here, "op", op)? })?.to_string()
         };
         // SAFETY: the caller's promises.
         unsafe { write_out(here, &said, text, room, needed) }

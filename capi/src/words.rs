@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use blocktensor::{Call, Door, Layout, dispatch};
+use blocktensor::{Call, Door, dispatch};
 
 /// C, for an error that this function returned. `t` is the tensor that the error is about.
 pub struct C<'f>(pub &'f str);
@@ -31,12 +31,10 @@ impl Door for C<'_> {
             Call::ToAnyStrided => "bt_to_strided",
             Call::ToAnyBlocked | Call::ReorderToAny => "bt_to_blocked",
             Call::ToBlocked(_) | Call::ReorderToNative(_) => "bt_to_blocked(t, NULL, &out)",
-            Call::ToBlockedWeights(rank, kind) => match Layout::native_weights(*rank, *kind) {
-                Ok(layout) => return format!("bt_to_blocked(t, \"{layout}\", &out)"),
-                Err(_) => "bt_to_blocked",
-            },
             Call::InFormat(name) => return format!("bt_to_strided(t, \"{name}\", &out)"),
-            Call::ReorderTo(layout) => return format!("bt_to_blocked(t, \"{layout}\", &out)"),
+            Call::ToBlockedIn(layout) | Call::ReorderTo(layout) => {
+                return format!("bt_to_blocked(t, \"{layout}\", &out)");
+            }
             Call::NativeLayout(_) => "NULL",
             Call::ToDType(dtype) => return format!("bt_cast(t, BT_{}, &out)", dtype.to_uppercase()),
             Call::ToAnyDType => "bt_cast",

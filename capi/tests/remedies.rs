@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use blocktensor::{Call, Door, Layout, WeightsKind};
+use blocktensor::{Call, Door};
 use blocktensor_c::words::C;
 
 /// What errors name in the words of Rust for every door: it is for programs in Rust.
@@ -95,9 +95,8 @@ fn every_call_has_a_name_in_c() {
     ];
     assert!(same.eq(&own));
     assert_eq!(C("").call(&Call::Reshape(vec![1, 16])), "bt_reshape(t, 2, (int64_t[]){1, 16}, &out)");
-    let layout = Layout::native_weights(3, WeightsKind::Dense).unwrap();
-    let weights = C("").call(&Call::ToBlockedWeights(3, WeightsKind::Dense));
-    assert_eq!(weights, format!("bt_to_blocked(t, \"{layout}\", &out)"));
+    let weights = C("").call(&Call::ToBlockedIn("OIw16i16o".into()));
+    assert_eq!(weights, "bt_to_blocked(t, \"OIw16i16o\", &out)");
 }
 
 /// The functions that C's words have are those of the header.

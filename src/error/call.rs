@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use crate::weights_kind::WeightsKind;
-
 /// Makes the enum from its lines: a variant, an example of each of its values, and how Rust writes it.
 macro_rules! calls {
     ($($(#[$doc:meta])* $name:ident$(($($value:ident: $of:ty = $example:expr),*))? => $rust:expr;)*) => {
@@ -41,11 +39,8 @@ calls! {
         4 => "to_blocked(&Layout::native().0)".to_string(),
         _ => format!("to_blocked(&Layout::native_activation({rank})?)"),
     };
-    /// A reorder of weights of this rank and kind to the blocked layout of this machine.
-    ToBlockedWeights(rank: usize = 4, kind: WeightsKind = WeightsKind::Dense) => match (rank, kind) {
-        (4, WeightsKind::Dense) => "to_blocked(&Layout::native().1)".to_string(),
-        _ => format!("to_blocked(&Layout::native_weights({rank}, WeightsKind::{kind:?})?)"),
-    };
+    /// A reorder of a strided tensor to the layout of this name: that of weights, or of another operand.
+    ToBlockedIn(layout: String = "OIhw16i16o".into()) => format!("to_blocked(&\"{layout}\".parse()?)");
     /// A reorder to any blocked layout.
     ToAnyBlocked => "to_blocked";
     /// A reorder of a blocked tensor to the layout of this name.

@@ -13,6 +13,7 @@ use crate::op::rules::{Ranks, no_images, wrong_rank};
 use crate::op::schema::{ArgKind, ArgSpec, Schema};
 use crate::tensor::any::TensorRef;
 use crate::tensor::blocked::BlockedTensor;
+use crate::tensor::desc::TensorDesc;
 use crate::tensor::strided::StridedTensor;
 
 /// The checked arguments of one call, as a kernel sees them: all are there, their kinds match the schema, and the data
@@ -423,7 +424,7 @@ fn same_key<'a>(
     };
     let own = called(arg, number);
     let remedy = if b == DispatchKey::STRIDED {
-        arg.way_to(&own, a, t.dims(), one.dims().len())
+        arg.way_to(&own, t, *one, preferred(op, a, values, name).as_ref())
     } else {
         Text::from(format!("reorder {own} with ")) + b.way_out().0
     };
@@ -437,6 +438,14 @@ fn same_key<'a>(
         format!("{other} is {} of key `{a}`, and data operands must agree", one.describe()),
         remedy
     )
+}
+
+/// The form in which the kernel of a key wants the first tensor of an argument beside the others.
+fn preferred(op: &'static Op, key: DispatchKey, values: &[Arg<'_>], name: &str) -> Option<TensorDesc> {
+    let tensors = || tensors_with_specs(op.schema(), values);
+    let inputs: Vec<_> = tensors().map(|(_, t)| TensorDesc::of(t)).collect();
+    let at = tensors().position(|(spec, _)| spec.name == name)?;
+    op.preferred(key, values, &inputs).ok()??.into_iter().nth(at)
 }
 
 /// Refuses another backend's tensor that claims one of our keys: kernels of our keys know their tensors by Rust type.

@@ -372,11 +372,11 @@ fn remedy_for(key: DispatchKey, available: &[DispatchKey], rank: usize) -> Text 
             there + format!("; a result that suits `{key}` comes back with ") + back
         }
         Some(other) if key == DispatchKey::STRIDED => {
-            Text::from("reorder with ") + other.way_in("", rank) + " and call it there"
+            Text::from("reorder with ") + other.way_in(rank) + " and call it there"
         }
         Some(other) => {
             let there = Text::from("reorder with ") + key.way_out().0;
-            there + ", then " + other.way_in("", rank) + ", and call it there"
+            there + ", then " + other.way_in(rank) + ", and call it there"
         }
         None => "register a kernel for it".into(),
     }

@@ -27,6 +27,8 @@ use crate::op::args::{Arg, Args};
 use crate::op::call::Op;
 use crate::op::kernel::{Kernel, Propagation};
 use crate::op::lookup::refused;
+use crate::op::params::Param;
+use crate::post_ops::PostOps;
 use crate::tensor::any::{Operand, Tensor, TensorRef};
 use crate::tensor::formats::Described;
 use crate::tensor::strided::StridedTensor;
@@ -193,11 +195,16 @@ impl Op {
     /// The gradient that takes such a call.
     ///
     /// # Errors
-    /// `UnsupportedOp` if the key has none; those of [`refused`] if none takes the dtypes.
+    /// `UnsupportedOp` if the key has none; those of [`refused`] if none takes the dtypes; `InvalidArgument` for post-ops that it refuses.
     pub(crate) fn gradient_of(&'static self, args: &Args<'_>) -> Result<&'static Kernel> {
         let gradients = || self.gradients(args.key());
         match gradients().find(|kernel| kernel.takes(args)) {
-            Some(kernel) => Ok(kernel),
+            Some(kernel) => {
+                if kernel.refuses_post_ops {
+                    check_post_ops(args)?;
+                }
+                Ok(kernel)
+            }
             None if gradients().next().is_none() => Err(self.no_gradient(args)),
             None => Err(refused(args, Propagation::Backward, gradients())),
         }
@@ -219,6 +226,13 @@ impl Op {
             }
         };
         self.unsupported(args.key(), Unsupported::NoGradient, args.values(), Some(remedy))
+    }
+}
+
+fn check_post_ops(args: &Args<'_>) -> Result<()> {
+    match args.schema.args.iter().position(|spec| spec.name == "post_ops") {
+        Some(i) => PostOps::read(args, i)?.check_gradient(args.op()),
+        None => Ok(()),
     }
 }
 

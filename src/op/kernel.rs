@@ -95,6 +95,8 @@ pub struct Kernel {
     pub needs_dense: bool,
     /// Of a gradient: what it reads of the forward call.
     pub reads: Reads,
+    /// Of a gradient: whether it refuses post-ops, as a fused call does not keep what their gradients read.
+    pub(super) refuses_post_ops: bool,
     /// Who implements it.
     pub engine: Engine,
     pub(super) preferred: Option<&'static PreferredFn>,
@@ -126,6 +128,7 @@ impl Kernel {
             reads_quantization: false,
             needs_dense: false,
             reads: Reads::Everything,
+            refuses_post_ops: false,
             engine: Engine::Rust,
             preferred: None,
         }
@@ -200,6 +203,11 @@ impl Kernel {
     /// The same gradient, which reads no more of the forward call than this. A tensor that it does not read may have no elements then.
     pub const fn reading(self, reads: Reads) -> Kernel {
         Kernel { reads, ..self }
+    }
+
+    /// The same gradient, which refuses calls with post-ops.
+    pub(crate) const fn refusing_post_ops(self) -> Kernel {
+        Kernel { refuses_post_ops: true, ..self }
     }
 
     /// The same kernel with its preferred formats, for planners of layouts.

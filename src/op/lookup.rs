@@ -34,7 +34,7 @@ pub struct DTypeTuple {
 
 impl DTypeTuple {
     /// The dtypes of tensor argument `i`; `None` for any.
-    fn operand(&self, i: usize, spec: &ArgSpec) -> Option<&'static [DType]> {
+    pub(super) fn operand(&self, i: usize, spec: &ArgSpec) -> Option<&'static [DType]> {
         match spec.dtypes {
             _ if i < self.operands.len() => Some(std::slice::from_ref(&self.operands[i])),
             DTypes::Fixed(list, _) => Some(list),
@@ -155,7 +155,7 @@ impl Kernel {
 }
 
 /// Each dtype of the lists once, in their order. `None` if any dtype is allowed.
-fn each_once<'d>(lists: impl Iterator<Item = Option<&'d [DType]>>) -> Option<Vec<DType>> {
+pub(super) fn each_once<'d>(lists: impl Iterator<Item = Option<&'d [DType]>>) -> Option<Vec<DType>> {
     let mut dtypes: Vec<DType> = Vec::new();
     for list in lists {
         for dtype in list? {

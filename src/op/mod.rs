@@ -14,6 +14,8 @@ pub(crate) mod preferred;
 pub(crate) mod results;
 pub(crate) mod rules;
 pub mod schema;
+mod signature;
+mod way_in;
 
 pub(crate) use args::{Arg, Args, Value};
 pub(crate) use call::{Implementation, Op};

@@ -1,17 +1,13 @@
 //! Schemas: what arguments an op takes, the rules for their dtypes and ranks, which of them choose the key, and what comes out.
 
-use crate::error::{Call, Text};
 use std::borrow::Cow;
 
 use crate::dtype::DType;
-use crate::key::DispatchKey;
-use crate::layout::blocked::Layout;
 use crate::op::args::Arg;
 use crate::op::facts::{Facts, Movement, MultiplyAdds, Packing, PostOpWord, Sharing, WeightsRole};
 pub use crate::op::rules::{
     DTypes, OutputDType, OutputSpec, Ranks, output_like, output_list, output_of, output_stated,
 };
-use crate::weights_kind::WeightsKind;
 
 /// The kind of an argument, with its default.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -93,7 +89,7 @@ impl ArgKind {
 }
 
 /// The ranks of parameters. A scalar counts as one value.
-const ONE_DIMENSION: Ranks =
+pub(super) const ONE_DIMENSION: Ranks =
     Ranks::between(0, 1, "parameters must have one dimension", "flatten it, one value for each channel");
 
 /// One argument.
@@ -188,41 +184,6 @@ impl ArgSpec {
     /// The same argument, which is the bias that goes with the op's weights.
     pub const fn bias(self) -> ArgSpec {
         ArgSpec { role: Some(WeightsRole::Bias), ..self }
-    }
-
-    /// The remedy for a strided tensor of these sizes that was passed for this argument, and is `called` so, together with data of `key`,
-    /// which have this rank.
-    pub(crate) fn way_to(&self, called: &str, key: DispatchKey, dims: &[usize], rank: usize) -> Text {
-        let name = self.name;
-        let with = |call: Call| Text::from(format!("reorder {called} with ")) + call;
-        if key != DispatchKey::BLOCKED {
-            return with(key.way_in(name, dims.len()));
-        }
-        let has_layout = match name {
-            "weights" => Layout::native_weights(dims.len(), WeightsKind::Dense).is_ok(),
-            _ => dims.len() < rank || Layout::native_activation(dims.len()).is_ok(),
-        };
-        if !has_layout {
-            let rule = format!("no blocked layout has rank {}", dims.len());
-            let remedy =
-                format!("pass {called} with the rank that the op takes, blocked as the other is: {rule}");
-            return remedy.into();
-        }
-        if self.is_input_first {
-            // Blocking these unchanged swaps I and O, and no shape check can detect it when I == O.
-            let once = Text::from("pack it once with ") + Call::PackedConvTranspose;
-            let first = ", which takes it as it is; blocked weights have their output channels first: those of one group \
-                         come there with ";
-            return once + first + Call::Transpose(0, 1) + " and " + key.way_in(name, dims.len());
-        }
-        if dims.len() < rank {
-            // It broadcasts as if it had leading dimensions of 1.
-            let mut all = vec![1; rank - dims.len()];
-            all.extend(dims);
-            let first = Text::from(format!("give `{name}` the rank of the other with ")) + Call::Reshape(all);
-            return first + ", then reorder it with " + key.way_in(name, rank);
-        }
-        with(key.way_in(name, dims.len()))
     }
 }
 
@@ -350,40 +311,6 @@ impl Schema {
                 None => format!("dst {i}").into(),
             },
         }
-    }
-}
-
-/// Writes what is not empty of these, in brackets.
-fn write_rules(f: &mut std::fmt::Formatter<'_>, rules: [String; 2]) -> std::fmt::Result {
-    let stated: Vec<String> = rules.into_iter().filter(|rule| !rule.is_empty()).collect();
-    if stated.is_empty() { Ok(()) } else { write!(f, " [{}]", stated.join(", ")) }
-}
-
-impl std::fmt::Display for Schema {
-    /// The signature: `softmax(x: a data tensor [f32], axis: an integer = 1) -> dst [as x]`. Brackets hold the rules for dtypes
-    /// and ranks.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}(", self.name)?;
-        for (i, arg) in self.args.iter().enumerate() {
-            let comma = if i == 0 { "" } else { ", " };
-            write!(f, "{comma}{}: {}", arg.name, arg.kind.describe())?;
-            // The kind of a parameter says its rank.
-            let ranks = if arg.ranks == ONE_DIMENSION { String::new() } else { arg.ranks.to_string() };
-            write_rules(f, [arg.dtypes.to_string(), ranks])?;
-            match arg.kind {
-                ArgKind::Int(Some(v)) => write!(f, " = {v}")?,
-                ArgKind::Ints(Some(v)) => write!(f, " = {v:?}")?,
-                ArgKind::Float(Some(v)) => write!(f, " = {v}")?,
-                ArgKind::Bool(Some(v)) => write!(f, " = {v}")?,
-                ArgKind::Str(Some(v)) => write!(f, " = {v:?}")?,
-                _ => {}
-            }
-        }
-        f.write_str(")")?;
-        for (i, output) in self.outputs.iter().enumerate() {
-            write!(f, "{} {output}", if i == 0 { " ->" } else { "," })?;
-        }
-        Ok(())
     }
 }
 

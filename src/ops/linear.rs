@@ -97,7 +97,7 @@ pub(crate) static LINEAR: Op = Op::new(
             .with_dtypes(&INT8)
             .needing_dense(),
     ),
-    (DispatchKey::STRIDED, Kernel::gradient(&linear_gradient).reading(Reads::Operands)),
+    (DispatchKey::STRIDED, Kernel::gradient(&linear_gradient).reading(Reads::Operands).refusing_post_ops()),
 ]);
 /// What a run of them is called in the ledger.
 pub(super) const GEMM: &str = "blocktensor:gemm";
@@ -314,7 +314,6 @@ fn linear_of_pixels(engine: Engine, args: &Args<'_>, results: &mut Results<'_>) 
 /// `diff W` by `x`, `diff^T x` by the weights, and the sum of the rows of `diff` by the bias.
 fn linear_gradient(call: &Backward<'_>) -> Result<Gradients> {
     let args = &call.args;
-    Linear::read(args)?.post_ops.check_gradient(args.op())?;
     let (x, w) = (args.strided(0)?, args.strided(1)?);
     let TensorRef::Strided(diff) = call.diff()? else { unreachable!("it has the key of the operands") };
     let k = w.dims()[w.rank() - 1];

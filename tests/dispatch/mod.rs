@@ -9,5 +9,6 @@ mod outside_of_views;
 mod preferred;
 mod registry;
 pub mod rules;
+mod signature;
 mod third_backend;
 mod unsupported;

@@ -237,15 +237,25 @@ fn another_backend_registers_gradients_of_its_key() {
         assert!(matches!(clash, Err(Error::Registration(_))));
         let known = dispatch::op("relu").unwrap();
         assert_eq!((known.kernels(key()).count(), known.gradients(key()).count()), (1, 1));
-        // A key with a gradient alone computes nothing.
-        let mut made = None;
-        register_backend(|r| {
-            let own = r.key(KeySpec { name: "of gradients", to_strided: "-", from_strided: "-" })?;
-            made = Some(own);
-            r.kernel("relu", own, Kernel::gradient(&gradient))
-        })
-        .unwrap();
-        assert!(known.kernel(made.unwrap()).is_none());
+        // A gradient of what no kernel of the key computes is refused, and nothing is registered. A kernel may follow its gradient.
+        let register = |with_kernel: bool| {
+            register_backend(|r| {
+                let own = r.key(KeySpec { name: "of gradients", to_strided: "-", from_strided: "-" })?;
+                r.kernel("relu", own, Kernel::gradient(&gradient))?;
+                r.kernel("abs", own, Kernel::rust(&|_, _| unreachable!("nothing calls it")))?;
+                if with_kernel {
+                    r.kernel("relu", own, Kernel::rust(&|_, _| unreachable!("nothing calls it")))?;
+                }
+                Ok(())
+            })
+        };
+        let error = register(false).unwrap_err();
+        let text = "argument `gradients`: got one for `relu`, but the key has no kernel that computes `relu`; register a kernel for `relu`";
+        assert!(matches!(error, Error::Registration(_)) && error.to_string().contains(text), "{error}");
+        assert_eq!(DispatchKey::by_name("of gradients"), None);
+        register(true).unwrap();
+        let own = DispatchKey::by_name("of gradients").unwrap();
+        assert_eq!((known.kernels(own).count(), known.gradients(own).count()), (1, 1));
     });
     let propagations: Vec<Propagation> = dispatch::op("relu")
         .unwrap()

@@ -6,7 +6,7 @@ pub mod calls;
 use std::collections::BTreeSet;
 
 use blocktensor::dispatch::{self, Value};
-use blocktensor::{Error, Tensor};
+use blocktensor::{DType, Error, Layout, MemoryFormat, StridedTensor, Tensor};
 
 use self::calls::{Remedy, remedy};
 use crate::catalogue::cases::cases;
@@ -146,4 +146,58 @@ fn remedies_of_generated_calls_can_be_followed() {
     }
     assert!(failures.is_empty(), "{}", failures.into_iter().collect::<Vec<_>>().join("\n\n"));
     assert!(followed > 5000 && done > 1500, "{followed} followed, {done} then succeed");
+}
+
+fn ones(dims: &[usize]) -> StridedTensor {
+    StridedTensor::ones(dims, DType::F32, MemoryFormat::Contiguous).unwrap()
+}
+
+/// Weights of all kinds beside a source in blocks of 8 and of 16 channels: one remedy leads to a call that runs.
+#[test]
+fn strided_weights_reach_the_layout_that_goes_with_the_source() {
+    for op in ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"] {
+        let (spatial, is_transposed) =
+            (op[op.len() - 2..][..1].parse::<usize>().unwrap(), op.contains("transpose"));
+        for (groups, apart, block) in [(1, false), (2, false), (32, false), (2, true), (32, true)]
+            .into_iter()
+            .flat_map(|(groups, apart)| [8, 16].map(|block| (groups, apart, block)))
+        {
+            let (channels, each) = (32, 32 / groups);
+            let window = vec![1; spatial];
+            let dims = if apart { vec![groups, each, each] } else { vec![channels, each] };
+            let weights = ones(&[dims, window].concat());
+            let x = ones(&[vec![1, channels], vec![3; spatial]].concat());
+            let layout = Layout::blocked_activation(spatial + 2, block).unwrap();
+            let given: Given = vec![
+                ("x", Value::Tensor(x.to_blocked(&layout).unwrap().into())),
+                ("weights", Value::Tensor(weights.into())),
+                ("groups", Value::Int(groups as i64)),
+            ];
+            let error = dispatch::call(op, &given).unwrap_err();
+            let kind = match groups {
+                1 => format!("OI{}{block}i{block}o", &"dhw"[3 - spatial..]),
+                32 => format!("Goi{}{block}g", &"dhw"[3 - spatial..]),
+                _ => format!("gOI{}{block}i{block}o", &"dhw"[3 - spatial..]),
+            };
+            assert!(
+                matches!(error, Error::KeyMismatch(_)) && error.to_string().contains(&format!("\"{kind}\"")),
+                "{error}"
+            );
+            assert_eq!(error.to_string().contains("PackedConvTranspose"), is_transposed && !apart, "{error}");
+            assert_eq!(follow(op, &given), Ok((End::Done, 1)), "{error}");
+        }
+    }
+}
+
+/// Another operand gets the layout of the first, and not that of this machine.
+#[test]
+fn strided_operands_reach_the_layout_of_the_first() {
+    for (block, dims) in
+        [8, 16].into_iter().flat_map(|block| [&[1, 32, 3, 3][..], &[32, 3, 3]].map(|dims| (block, dims)))
+    {
+        let layout = Layout::blocked_activation(4, block).unwrap();
+        let a = ones(&[1, 32, 3, 3]).to_blocked(&layout).unwrap();
+        let given: Given = vec![("a", Value::Tensor(a.into())), ("b", Value::Tensor(ones(dims).into()))];
+        assert_eq!(follow("add", &given), Ok((End::Done, 1)), "{layout}");
+    }
 }

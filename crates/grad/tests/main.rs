@@ -521,6 +521,19 @@ fn check_names_every_op_without_a_gradient_and_computes_nothing() {
     let missing = check(relu).unwrap();
     assert!(matches!(missing[..], [Error::UnsupportedDType(_)]), "{missing:?}");
     assert_eq!(record(relu).unwrap_err().to_string(), missing[0].to_string());
+    // A fused call does not keep what the gradients of its post-ops read.
+    for (name, sizes) in [("linear", &[3, 4][..]), ("conv2d", &[3, 4, 1, 1])] {
+        let fused = |tape: &mut Tape| {
+            let x = tape.variable(strided(&[0.5; 8], &[&[2, 4], &sizes[2..]].concat()).into());
+            let w = tape.constant(strided(&[0.25; 12], sizes).into());
+            let op = BoundOp::new(name, &["x", "weights"], &[("post_ops", "relu".into())])?;
+            tape.call(&op, &[&x, &w])
+        };
+        let missing = check(fused).unwrap();
+        let [Error::InvalidArgument(c)] = &missing[..] else { panic!("{missing:?}") };
+        assert_eq!((&*c.op, &*c.argument), (name, "post_ops"));
+        assert_eq!(record(fused).unwrap_err().to_string(), missing[0].to_string());
+    }
     // Sizes and results are those of the run.
     let dims = |tape: &mut Tape| {
         let x = tape.constant(strided(&[0.5; 48], &[1, 3, 4, 4]).into());

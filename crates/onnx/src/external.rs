@@ -30,6 +30,9 @@ pub(crate) struct External {
     digests: RefCell<HashMap<PathBuf, String>>,
 }
 
+/// The entry of a tensor that names its file.
+const LOCATION: &str = "location";
+
 /// The bytes of a tensor: a part of a file.
 #[derive(Debug)]
 pub(crate) struct Part {
@@ -99,8 +102,8 @@ impl External {
                 )
             }),
         };
-        let location = entry("location").unwrap_or_default();
-        let path = self.file(what, location)?;
+        let location = entry(LOCATION).unwrap_or_default();
+        let path = self.file(what, LOCATION, location)?;
         let size = path.metadata().map_err(|e| Error::Io { path: path.clone(), source: Arc::new(e) })?.len();
         let offset = number("offset")?.unwrap_or(0);
         let length = number("length")?.unwrap_or(wanted as u64);
@@ -150,7 +153,7 @@ impl External {
     }
 
     /// The regular file of this name, without links.
-    fn file(&self, what: &str, location: &str) -> Result<PathBuf> {
+    fn file(&self, what: &str, named: &str, location: &str) -> Result<PathBuf> {
         let Some(folder) = &self.folder else {
             return Err(Error::unsupported(
                 what,
@@ -158,18 +161,22 @@ impl External {
                 Text::from("read the model with ") + Call::ReadModel,
             ));
         };
+        let rule = match named {
+            LOCATION => "external data is in the model's folder or below it".to_string(),
+            other => format!("the file that `{other}` names is in the model's folder or below it"),
+        };
         let Some(path) = below(location) else {
-            let (got, rule) =
-                (format!("the file `{location}`"), "external data is in the model's folder or below it");
-            let remedy = "write the file's place below that folder into the model as its `location`, and move the file there";
-            return Err(Error::invalid(what, got, rule, remedy));
+            let remedy = format!(
+                "write the file's place below that folder into the model as its `{named}`, and move the file there"
+            );
+            return Err(Error::invalid(what, format!("the file `{location}`"), rule, remedy));
         };
         let path = folder.join(path);
         let io = |source: std::io::Error| Error::Io { path: path.clone(), source: Arc::new(source) };
         let inside = folder.canonicalize().map_err(io)?;
         let path_of_file = path.canonicalize().map_err(|e| {
             let got = format!("the file `{location}`, which cannot be opened: {e}");
-            Error::invalid(what, got, "its numbers are there", "copy the file beside the model")
+            Error::invalid(what, got, format!("`{named}` names a file"), "copy the file beside the model")
         })?;
         // Where the model is a link as well, its data may be links into the same folder: Hugging Face's cache keeps files so.
         let is_beside = path_of_file.parent() == self.real.as_deref();
@@ -177,25 +184,25 @@ impl External {
             // No part of the name leads out of the folder.
             let got =
                 format!("the file `{location}`, a link to `{}`", blocktensor::shown_path(&path_of_file));
-            let rule = "external data is in the model's folder or below it";
             return Err(Error::invalid(what, got, rule, "replace the link by a copy of its target"));
         }
         let metadata = path_of_file.metadata().map_err(io)?;
         if !metadata.is_file() {
             let got = format!("`{location}`, which is no regular file");
-            return Err(Error::invalid(what, got, "its numbers are in a file", "export the model again"));
+            return Err(Error::invalid(what, got, format!("`{named}` names one"), "export the model again"));
         }
         Ok(path_of_file)
     }
 }
 
-/// The regular file that a model names, by the rules for external data: it is in the model's folder or below it. `what` is for errors.
+/// The regular file that a model names, by the rules for external data: it is in the model's folder or below it. `what`, and `named`, which
+/// is the entry or attribute with the name, are for errors.
 ///
 /// # Errors
 /// [`Error::Invalid`] for a name that breaks the rules; [`Error::Io`].
 #[doc(hidden)]
-pub fn file_beside(what: &str, model: &Path, location: &str) -> Result<PathBuf> {
-    External::beside(model, None).file(what, location)
+pub fn file_beside(what: &str, model: &Path, named: &str, location: &str) -> Result<PathBuf> {
+    External::beside(model, None).file(what, named, location)
 }
 
 /// The SHA-1 digest of a file, in hexadecimal digits.

@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use blocktensor::{Call, PackedFile, Text, shown_path};
 use blocktensor_graph::{Constant, Graph, ValueId};
-use rten_onnx::onnx::{AttributeProto, AttributeType, GraphProto, ModelProto, NodeProto, ValueInfoProto};
+use rten_onnx::onnx::{
+    AttributeProto, AttributeType, DataType, GraphProto, ModelProto, NodeProto, ValueInfoProto,
+};
 
 use crate::adopt::Maps;
 use crate::error::{Error, Result};
@@ -149,6 +151,17 @@ fn opsets_of<'a>(sets: impl Iterator<Item = (&'a str, i64)>) -> Result<HashMap<S
     Ok(opsets)
 }
 
+/// Whether a node reads the value of this name, in a graph inside of it too.
+fn is_read(nodes: &[NodeProto], name: &str) -> bool {
+    let is_in = |graph: &GraphProto| {
+        is_read(&graph.node, name) || graph.output.iter().any(|output| output.name.as_deref() == Some(name))
+    };
+    nodes.iter().any(|node| {
+        node.input.iter().any(|input| input == name)
+            || node.attribute.iter().filter_map(|attribute| attribute.g.as_ref()).any(is_in)
+    })
+}
+
 /// Names of values that nothing in a graph makes, each with the node that uses it.
 type OuterNames = Vec<(String, String)>;
 
@@ -177,7 +190,9 @@ impl Model<'_> {
 
     fn initializers(&self, proto: &mut GraphProto) -> Result<Vec<(String, Constant)>> {
         let mut list = Vec::with_capacity(proto.initializer.len());
-        for mut tensor in std::mem::take(&mut proto.initializer) {
+        let tensors = std::mem::take(&mut proto.initializer);
+        let is_output = |name: &str| proto.output.iter().any(|output| output.name.as_deref() == Some(name));
+        for mut tensor in tensors {
             let name = tensor.name.take().unwrap_or_default();
             let what = format!("initializer `{name}`");
             if name.is_empty() {
@@ -189,6 +204,11 @@ impl Model<'_> {
                 ));
             }
             declared::check_name(&name)?;
+            // Labels of classes, say, that only the program reads.
+            if tensor.data_type == Some(DataType::STRING) && !is_read(&proto.node, &name) && !is_output(&name)
+            {
+                continue;
+            }
             list.push((name, tensor::constant(&what, &mut tensor, self.external)?));
         }
         Ok(list)

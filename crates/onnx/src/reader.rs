@@ -15,12 +15,12 @@ const CALL: &str = "the data of a model";
 
 /// Parses a model. [`scan::check`](crate::scan::check) looked at the source before, and says where the strings of attributes are.
 pub(crate) fn parse(source: impl BufRead + Seek, strings: &[u64]) -> Result<(ModelProto, AnyBytes)> {
-    let (missing, bytes) = (Cell::new(None), AnyBytes::default());
-    let reader = Reader { source, position: 0, strings, bytes: &bytes, missing: &missing };
+    let (own, bytes) = (Cell::new(None), AnyBytes::default());
+    let reader = Reader { source, position: 0, strings, bytes: &bytes, own: &own };
     match ModelProto::decode(reader) {
         Ok(model) => Ok((model, bytes)),
-        Err(error) => Err(match missing.take() {
-            Some(error) => Error::Engine(error),
+        Err(error) => Err(match own.take() {
+            Some(error) => error,
             None => Error::Malformed { reason: error.to_string() },
         }),
     }
@@ -56,8 +56,8 @@ struct Reader<'a, R> {
     /// Where the strings of attributes begin.
     strings: &'a [u64],
     bytes: &'a AnyBytes,
-    /// Why there was no memory. The parser's errors cannot carry it.
-    missing: &'a Cell<Option<blocktensor::Error>>,
+    /// Why reading ended, where the parser's errors cannot carry it.
+    own: &'a Cell<Option<Error>>,
 }
 
 impl<R: BufRead> Reader<'_, R> {
@@ -86,7 +86,7 @@ impl<R: BufRead + Seek> ReadValue for Reader<'_, R> {
 
     fn read_bytes(&mut self, len: usize) -> Result<Vec<u8>, ProtobufError> {
         let mut bytes = memory::try_filled(CALL, len, 0u8).map_err(|error| {
-            self.missing.set(Some(error));
+            self.own.set(Some(Error::Engine(error)));
             ProtobufError::new(ErrorKind::IoError(std::io::ErrorKind::OutOfMemory.into()))
         })?;
         self.source.read_exact(&mut bytes)?;
@@ -100,7 +100,20 @@ impl<R: BufRead + Seek> ReadValue for Reader<'_, R> {
             Ok(text) if is_any && text.starts_with(NAMED) => Ok(self.bytes.keep(text.into_bytes())),
             Ok(text) => Ok(text),
             Err(error) if is_any => Ok(self.bytes.keep(error.into_bytes())),
-            Err(_) => Err(ProtobufError::new(ErrorKind::InvalidUtf8)),
+            Err(error) => {
+                let bytes = error.into_bytes();
+                let start = String::from_utf8_lossy(&bytes[..bytes.len().min(64)]).escape_debug().to_string();
+                let got =
+                    format!("a name that is not UTF-8, `{start}`, at byte {}", self.position - len as u64);
+                let rule = "names, and other text than strings of attributes, are UTF-8";
+                self.own.set(Some(Error::invalid(
+                    "the model",
+                    got,
+                    rule,
+                    "export the model again with other names",
+                )));
+                Err(ProtobufError::new(ErrorKind::InvalidUtf8))
+            }
         }
     }
 

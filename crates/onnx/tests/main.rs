@@ -7,6 +7,7 @@ mod external;
 mod integer_batches;
 mod integer_products;
 mod integers;
+mod lines;
 mod memory;
 mod microsoft;
 mod models;

@@ -233,6 +233,24 @@ fn a_layer_behind_a_view_of_quantised_numbers_computes_on_integers() {
     }
 }
 
+/// ONNX Runtime gives a scale of 1 and a zero point of 0.
+#[test]
+fn no_elements_are_quantised_dynamically() {
+    for dims in [&[0i64][..], &[2, 0, 3]] {
+        let model =
+            Model::new().input("x", dims).node("DynamicQuantizeLinear", &["x"], &["y", "scale", "zero"]);
+        let graph = model.output("y").output("scale").output("zero").read().unwrap();
+        let sizes: Vec<usize> = dims.iter().map(|&d| d as usize).collect();
+        let x = StridedTensor::from_slice::<f32>(&[], &sizes).unwrap();
+        for layouts in Layouts::FIXED {
+            let y = graph.plan(&PlanOptions::new(layouts)).unwrap().run(&[&x]).unwrap();
+            assert_eq!((y[0].dims(), y[0].to_vec::<u8>().unwrap()), (&sizes[..], vec![]), "{layouts:?}");
+            assert_eq!((y[1].dims(), y[1].to_vec::<f32>().unwrap()), (&[][..], vec![1.0]), "{layouts:?}");
+            assert_eq!((y[2].dims(), y[2].to_vec::<u8>().unwrap()), (&[][..], vec![0]), "{layouts:?}");
+        }
+    }
+}
+
 #[test]
 fn what_is_no_quantisation_of_8_bits_is_refused_by_name() {
     let model = |of, values: &[i16]| {

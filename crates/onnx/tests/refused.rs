@@ -4,7 +4,7 @@ use blocktensor::{PackedFile, StridedTensor};
 use blocktensor_graph::{Layouts, Plan, PlanOptions, Sizes};
 use rten_onnx::onnx::{DataType, GraphProto, NodeProto, ValueInfoProto};
 
-use crate::support::{Model, graph, int, ints, value};
+use crate::support::{Model, graph, int, ints, tensor, value, word};
 
 /// The error of a model on inputs of ones.
 #[track_caller]
@@ -109,6 +109,36 @@ fn ops_of_newer_versions_are_told_from_names_that_no_version_has() {
 }
 
 #[test]
+fn an_unknown_word_for_pads_is_refused_with_the_words_that_there_are() {
+    let attributes = vec![ints("kernel_shape", &[2, 2]), word("auto_pad", "SAME")];
+    let model =
+        Model::new().input("x", &[1, 1, 4, 4]).node_with("MaxPool", &["x"], &["y"], attributes).output("y");
+    let error = refused(model, &[("x", &[1, 1, 4, 4])]);
+    let text = "auto_pad: got \"SAME\"; it is NOTSET, VALID, SAME_UPPER or SAME_LOWER; write one of these";
+    assert!(error.contains(text), "{error}");
+}
+
+/// Labels of classes, which programs read.
+#[test]
+fn strings_are_refused_only_where_they_are_read() {
+    let model = || {
+        let mut model = Model::new().input("x", &[2]).node("Relu", &["x"], &["y"]).output("y");
+        model.graph.initializer.push(tensor("labels", DataType::STRING, &[0], vec![]));
+        model
+    };
+    let read = |model: Model| model.read().map(|_| ()).map_err(|e| e.to_string());
+    assert_eq!(model().run(&[("x", &[2], &[-1.0, 2.0])])[0].1, [0.0, 2.0]);
+    for model in [model().output("labels"), model().node("Identity", &["labels"], &["z"]).output("z")] {
+        let error = read(model).unwrap_err();
+        assert!(error.contains("initializer `labels`") && error.contains("the data type STRING"), "{error}");
+    }
+    // In a graph inside of another.
+    let inner = Model::new().node("Identity", &["labels"], &["z"]).output("z").graph;
+    let outer = model().node_with("If", &["x"], &["w"], vec![graph("then_branch", inner)]);
+    assert!(read(outer).unwrap_err().contains("initializer `labels`"));
+}
+
+#[test]
 fn slopes_are_broadcast_to_x_and_x_to_nothing() {
     let model = |x: &[i64], slope: &[i64]| {
         let count = slope.iter().product::<i64>() as usize;
@@ -119,9 +149,14 @@ fn slopes_are_broadcast_to_x_and_x_to_nothing() {
     {
         let dims: Vec<usize> = x.iter().map(|&d| d as usize).collect();
         let error = refused(model(x, slope), &[("x", &dims)]);
-        let text = format!("node `n0` (PRelu), slope: got {slope:?}; it is broadcast to x, {x:?}; ");
-        assert!(error.starts_with(&text), "{error}");
+        let text = format!("node `n0` (PRelu), slope: got {slope:?}; it is broadcast to x, {x:?}, ");
+        assert!(error.starts_with(&text) && error.contains("correct the shapes"), "{error}");
     }
+    // A vector of a slope for each channel, as PyTorch has it.
+    let error = refused(model(&[1, 3, 2, 4], &[3]), &[("x", &[1, 3, 2, 4])]);
+    assert!(error.ends_with("for a slope of each channel reshape it to [3, 1, 1]"), "{error}");
+    let y = model(&[1, 3, 2, 4], &[3, 1, 1]).run(&[("x", &[1, 3, 2, 4], &[-1.0; 24])]);
+    assert_eq!(y[0].1, [-2.0; 24]);
     for slope in [&[][..], &[1], &[3, 1], &[1, 2], &[2, 3, 2]] {
         let y = model(&[2, 3, 2], slope).run(&[("x", &[2, 3, 2], &[-1.0; 12])]);
         assert_eq!((&y[0].0[..], &y[0].1[..]), (&[2, 3, 2][..], &[-2.0; 12][..]));

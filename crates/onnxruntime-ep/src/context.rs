@@ -67,7 +67,7 @@ impl Contexts {
                 name.escape_debug()
             )));
         };
-        Ok(file_beside(&what, model, name)?)
+        Ok(file_beside(&what, model, DATA, name)?)
     }
 }
 
@@ -217,6 +217,7 @@ mod tests {
         for name in ["../net_0.plan", "/etc/passwd", "missing.plan", ""] {
             let text = none.named(&node(vec![]), Some(&model), name).unwrap_err().text;
             assert!(text.contains("node `c`") && text.contains(&format!("`{name}`")), "{text}");
+            assert!(text.contains("`ep_cache_context`") && !text.contains("location"), "{text}");
         }
         let text = none.named(&node(vec![]), None, "net_0.plan").unwrap_err().text;
         assert!(text.contains("`net_0.plan`") && text.contains("`ep.context_file_path`"), "{text}");

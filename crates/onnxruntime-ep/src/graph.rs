@@ -239,7 +239,7 @@ impl Ort {
         let what = format!("initializer `{name}`");
         if let (Some(model), Some(file)) = (model, self.file(value)?) {
             // ONNX Runtime reads the file. Its versions before 1.24 take any.
-            file_beside(&what, model, &file)?;
+            file_beside(&what, model, "location", &file)?;
         }
         let mut data = null();
         call!(self, ValueInfo_GetInitializerValue(value, &mut data))?;

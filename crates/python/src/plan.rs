@@ -488,8 +488,9 @@ pub(crate) fn load_plan(
         let plan = signals.end(on_threads(op, threads, || {
             Ok(match (replan, keep_constants) {
                 (true, true) => {
-                    let rule = "a plan that is made again drops the plain weights".to_string();
-                    let (got, remedy) = ("True, with `replan`".to_string(), "pass one of the two");
+                    let rule = "with `replan` a plan is loaded without its plain weights, made again or not".to_string();
+                    let remedy = "pass one of the two, or plan the model itself with `Model.plan(keep_constants=True)`";
+                    let got = "True, with `replan`".to_string();
                     return Err(invalid(op, "keep_constants", got, rule, remedy));
                 }
                 (true, false) => {

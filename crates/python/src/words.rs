@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use blocktensor::{Call, Door, Layout};
+use blocktensor::{Call, Door};
 
 use crate::tensor::foreign_name;
 
@@ -61,11 +61,9 @@ impl Door for Words {
         let text = match call {
             Call::ToStrided | Call::ToAnyStrided => ".to_strided()",
             Call::ToBlocked(_) | Call::ToAnyBlocked | Call::ReorderToNative(_) => ".to_blocked()",
-            Call::ToBlockedWeights(rank, kind) => match Layout::native_weights(*rank, *kind) {
-                Ok(layout) => return format!(".to_blocked(\"{layout}\")"),
-                Err(_) => ".to_blocked()",
-            },
-            Call::ReorderTo(layout) => return format!(".to_blocked(\"{layout}\")"),
+            Call::ToBlockedIn(layout) | Call::ReorderTo(layout) => {
+                return format!(".to_blocked(\"{layout}\")");
+            }
             Call::InFormat(name) => return format!(".contiguous(\"{name}\")"),
             Call::ReorderToAny => ".to_blocked(layout)",
             Call::NativeLayout(_) => "None",

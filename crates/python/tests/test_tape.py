@@ -388,6 +388,8 @@ def test_what_registration_of_gradients_refuses():
         register({"rellu": str})
     with pytest.raises(bt.InvalidArgument, match="argument `gradients`: got int for `relu`"):
         register({"relu": 3})
+    with pytest.raises(bt.Registration, match="argument `gradients`: got one for `relu`, but the key has no kernel"):
+        register({"relu": str})
 
 
 def test_steps_are_freed_one_by_one(functions):

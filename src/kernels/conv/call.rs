@@ -4,7 +4,7 @@ use super::epilogue::{Finish, channel_values, check_operands};
 use super::implementation::{
     ConvImplementation, ConvKernel, ConvOperands, ConvTypes, Elements, NoKernel, Problem, Refusal, run,
 };
-use super::weights::{PlainWeights, output_first, pack, repack};
+use super::weights::{BLOCKS, PlainWeights, layout_beside, output_first, pack, repack};
 use super::{Algorithm, ConvGeometry, ConvNumbers, ConvParams, implementations, integers, kind_of};
 use crate::dtype::DType;
 use crate::error::{self, Complaint, Error, Result, Text, Unsupported, fail};
@@ -172,6 +172,7 @@ fn checked<'a>(args: &Args<'a>) -> Result<(Call<'a>, &'a BlockedTensor, &'a Bloc
     let (x, w) = (args.blocked(0)?, args.blocked(1)?);
     let call = Call::new(args, &ConvParams::read(args)?, w.dims())?;
     let g = &call.g;
+    let wanted = layout_beside(g, Some(x.layout()))?;
     if w.rank() != g.weight_dims().len() {
         let mut apart = g.weight_dims();
         let mut turn = Text::default();
@@ -188,15 +189,11 @@ fn checked<'a>(args: &Args<'a>) -> Result<(Call<'a>, &'a BlockedTensor, &'a Bloc
             Text::from(format!("view the plain ones as {apart}"))
                 + turn
                 + " and reorder with "
-                + error::Call::ToBlockedWeights(apart.len(), g.weights_kind())
+                + error::Call::ToBlockedIn(wanted.to_string())
         );
     }
     // Weights in another layout would be packed on every call, and nobody would see it.
-    let block = x.layout().block_of(1);
-    if let Ok(wanted) = Layout::weights_for(g.input.len(), g.groups, g.c, g.o, block)
-        && wanted != *w.layout()
-        && [8, 16].contains(&block)
-    {
+    if wanted != *w.layout() && BLOCKS.contains(&x.layout().block_of(1)) {
         fail!(
             LayoutMismatch,
             g.op,

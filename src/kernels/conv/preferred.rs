@@ -1,10 +1,9 @@
 //! The formats in which convolutions want their operands.
 
-use super::weights::output_first;
+use super::weights::{layout_beside, output_first};
 use super::{ConvGeometry, ConvParams, kind_of};
 use crate::error::Result;
 use crate::key::DispatchKey;
-use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
 use crate::op::params::Params;
@@ -13,8 +12,8 @@ use crate::op::{Arg, Args, Schema};
 use crate::tensor::any::TensorRef;
 use crate::tensor::desc::TensorDesc;
 
-/// Strided: source and residual channels-last, weights as they are. Blocked: source and residual in the machine's own layout,
-/// weights in the layout that goes with it, with their output channels first and their groups apart.
+/// Strided: source and residual channels-last, weights as they are. Blocked: source and residual in the machine's own layout, unless they
+/// are blocked; weights in the layout that goes with it, with their output channels first and their groups apart.
 pub(crate) fn preferred(
     schema: &'static Schema,
     key: DispatchKey,
@@ -46,8 +45,7 @@ pub(crate) fn preferred(
                 };
                 let numbers = params.numbers(schema.name, spatial, transposed)?;
                 let g = ConvGeometry::new(schema.name, spatial, x.dims(), plain.dims(), None, &numbers)?;
-                let block = Layout::native_activation(spatial + 2)?.block_of(1);
-                let layout = Layout::weights_for(spatial, g.groups, g.c, g.o, block)?;
+                let layout = layout_beside(&g, wanted[0].layout())?;
                 let dims = Dims::from_slice(&g.weight_dims());
                 wanted[1] = TensorDesc::blocked(&dims, inputs[1].dtype(), &layout)?;
             }

@@ -9,8 +9,10 @@ use super::implementation::ConvKernel;
 use crate::buffer::Buffer;
 use crate::dtype::DType;
 use crate::error::{Result, fail};
+use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
+use crate::layout::native::native_block;
 use crate::layout::reorder;
 use crate::ledger::{self, Cause, Move};
 use crate::tensor::blocked::BlockedTensor;
@@ -69,6 +71,17 @@ impl WeightStrides {
         let along = d * self.kernel[0] + h * self.kernel[1] + w * self.kernel[2];
         o / og * self.group + o % og * self.o + c * self.c + along
     }
+}
+
+/// Channels in the blocks of the layouts that kernels take.
+pub(crate) const BLOCKS: [usize; 2] = [8, 16];
+
+/// The layout of blocked weights that goes with a source in this layout: blocks of as many channels, or those of this machine if no kernel
+/// takes the source.
+pub(crate) fn layout_beside(g: &ConvGeometry, source: Option<&Layout>) -> Result<Layout> {
+    let own = source.map_or(0, |layout| layout.block_of(1));
+    let block = if BLOCKS.contains(&own) { own } else { native_block() };
+    Layout::weights_for(g.input.len(), g.groups, g.c, g.o, block)
 }
 
 /// A transposed convolution's plain weights with output channels first, as a view: `[C, O/groups, k...]` becomes

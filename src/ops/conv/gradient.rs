@@ -32,7 +32,6 @@ use crate::weights_kind::WeightsKind;
 pub(super) fn gradient(call: &Backward<'_>) -> Result<Gradients> {
     let args = &call.args;
     let params = ConvParams::read(args)?;
-    params.post_ops.check_gradient(args.op())?;
     let (spatial, transposed) = kind_of(args.op());
     let (x, w, diff) = (args.tensor(0)?, args.tensor(1)?, call.diff()?);
     let numbers = params.numbers(args.op(), spatial, transposed)?;

@@ -154,7 +154,7 @@ const IMPLEMENTATIONS: &[Implementation] = &[
     (DispatchKey::STRIDED, GRADIENT),
     (DispatchKey::BLOCKED, GRADIENT),
 ];
-const GRADIENT: Kernel = Kernel::gradient(&gradient::gradient).reading(Reads::Operands);
+const GRADIENT: Kernel = Kernel::gradient(&gradient::gradient).reading(Reads::Operands).refusing_post_ops();
 
 #[cfg(feature = "onednn")]
 const ONEDNN: Kernel =

@@ -86,7 +86,10 @@ impl Window {
             Some("VALID") => AutoPad::Valid,
             Some("SAME_UPPER") => AutoPad::SameUpper,
             Some("SAME_LOWER") => AutoPad::SameLower,
-            Some(other) => return Err(cx.unsupported(format!("auto_pad = {other:?}"))),
+            Some(other) => {
+                let rule = "it is NOTSET, VALID, SAME_UPPER or SAME_LOWER";
+                return Err(cx.invalid("auto_pad", format!("{other:?}"), rule, "write one of these"));
+            }
         };
         if auto_pad != AutoPad::NotSet && pads.iter().any(|&p: &usize| p > 0) {
             let rule = "pads are given by one of `auto_pad` and `pads`";

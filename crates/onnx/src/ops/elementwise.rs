@@ -166,13 +166,16 @@ fn prelu(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Resu
     // From the right, as broadcasting pairs axes.
     let fits = dims.iter().rev().zip(x.dims().iter().rev()).all(|(&s, &d)| s == 1 || s == d);
     if dims.len() > x.rank() || !fits {
-        let rule = format!("it is broadcast to x, {:?}", x.dims());
-        return Err(cx.invalid(
-            "slope",
-            format!("{dims:?}"),
-            &rule,
-            "expand x before, or correct the shapes",
-        ));
+        let rule = format!("it is broadcast to x, {:?}, whose axes are paired from the last", x.dims());
+        let remedy = match (x.dims(), dims) {
+            // Of PyTorch a slope for each channel is a vector.
+            ([_, channels, ..], [count]) if channels == count => {
+                let all = [&[*count][..], &vec![1; spatial]].concat();
+                format!("for a slope of each channel reshape it to {all:?}")
+            }
+            _ => "expand x before, or correct the shapes".to_string(),
+        };
+        return Err(cx.invalid("slope", format!("{dims:?}"), &rule, remedy));
     }
     let is_channel = x.rank() >= 2
         && dims.len() > spatial

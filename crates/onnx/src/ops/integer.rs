@@ -12,8 +12,9 @@ use blocktensor_graph::{
     Constant, ElementType, Error, Expansion, Integer, IntegerFunction, Result, Value, broadcast_dims,
 };
 
-use super::args::{input, maybe};
+use super::args::{absent, input, maybe};
 use super::conv::{self, WINDOW};
+use super::lines::Lines;
 use super::quantize::{as_bytes, byte_of, bytes, integers, not_of_8_bits, zero_point};
 use super::{Op, build, op};
 use crate::lists::collect;
@@ -59,63 +60,80 @@ fn of_node(error: Error) -> Error {
 
 fn matmul_integer(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
     let (a, b) = (input(inputs, 0, cx)?, input(inputs, 1, cx)?);
-    let Some((&depth, rows)) = a.dims().split_last() else {
-        return Err(cx.invalid("A", "a scalar", "it has at least one axis", "reshape it before"));
-    };
-    let (leading, columns) = match *b.dims() {
-        [_] => (&[][..], None),
-        [ref leading @ .., _, n] => (leading, Some(n)),
-        [] => return Err(cx.invalid("B", "a scalar", "it has at least one axis", "reshape it before")),
-    };
-    if leading.iter().any(|&d| d != 1) {
-        return Ok(vec![of_batch(inputs, a, b, cx)?.with_integers(Integer::I32)]);
+    let ([left, right], dims) = matrices(a, b, cx)?;
+    let a_zero = Lines::rows("a", left.dims()).zero(inputs, 2, cx)?;
+    let b_zero = Lines::columns("b", right.dims()).zero(inputs, 3, cx)?;
+    let sums = sums_of_matrices((&left, a_zero), (&right, b_zero), cx)?;
+    Ok(vec![cx.reshape(&sums, &dims)?.with_integers(Integer::I32)])
+}
+
+/// Both operands of a product as matrices, and the sizes of the result, which has no axis of a vector.
+pub(super) fn matrices(a: &Value, b: &Value, cx: &mut Expansion<'_>) -> Result<([Value; 2], Vec<usize>)> {
+    for (name, value) in [("A", a), ("B", b)] {
+        if value.rank() == 0 {
+            return Err(cx.invalid(name, "a scalar", "it has at least one axis", "reshape it before"));
+        }
     }
-    let n = columns.unwrap_or(1);
-    if b.numel() != depth * n {
-        let rule = format!("the last axis of A has as many as the rows of B, which is {:?}", b.dims());
+    let (is_row, is_column) = (a.rank() == 1, b.rank() == 1);
+    let left = if is_row { cx.reshape(a, &[1, a.numel()])? } else { a.clone() };
+    let right = if is_column { cx.reshape(b, &[b.numel(), 1])? } else { b.clone() };
+    let (of_a, of_b) = (left.rank() - 2, right.rank() - 2);
+    let batch = broadcast_dims(&left.dims()[..of_a], &right.dims()[..of_b]);
+    let (Some(mut dims), true) = (batch, right.dims()[of_b] == left.dims()[of_a + 1]) else {
+        let rule = format!("its matrices meet those of B, which is {:?}", b.dims());
         return Err(cx.invalid("A", format!("{:?}", a.dims()), &rule, "correct the shapes"));
+    };
+    if !is_row {
+        dims.push(left.dims()[of_a]);
     }
+    if !is_column {
+        dims.push(right.dims()[of_b + 1]);
+    }
+    Ok(([left, right], dims))
+}
+
+/// The sums of 32 bits of matrices of integers less their zero points, which broadcast against them.
+pub(super) fn sums_of_matrices(
+    (a, a_zero): (&Value, Option<Value>),
+    (b, b_zero): (&Value, Option<Value>),
+    cx: &mut Expansion<'_>,
+) -> Result<Value> {
+    let [leading @ .., depth, n] = b.dims() else { return Err(absent("input 1", cx)) };
+    if leading.iter().any(|&d| d != 1) {
+        return of_batch((a, a_zero), (b, b_zero), cx);
+    }
+    let rows = &a.dims()[..a.rank() - 1];
     let count: usize = rows.iter().product();
-    let each = rows.last().copied().unwrap_or(1);
-    // The rows of all matrices lie one after the other: a zero point for each row of a matrix is repeated.
-    let a_zero = match zero_of(inputs, 2, &[1, each], cx)? {
+    let a_zero = match a_zero {
         Some(zero) if zero.numel() != 1 => {
-            let all = cx.reshape(&zero, &[1, each])?;
-            let all = build::expand(cx, &all, &[count / each.max(1), each])?;
+            let all = Lines::rows("a", a.dims()).each_row(&zero, cx)?;
             Some(cx.reshape(&all, &[count, 1, 1, 1])?)
         }
         zero => zero,
     };
-    let b_zero = weights_zero(inputs, n, 4, cx)?;
-    let matrix = cx.reshape(b, &[depth, n])?;
+    let b_zero = b_zero.map(|zero| cx.reshape(&zero, &[1, zero.numel(), 1, 1])).transpose()?;
+    let matrix = cx.reshape(b, &[*depth, *n])?;
     let weights = build::permute(cx, &matrix, &[1, 0])?;
-    let weights = cx.reshape(&weights, &[n, depth, 1, 1])?;
-    let pixels = cx.reshape(a, &[count, depth, 1, 1])?;
+    let weights = cx.reshape(&weights, &[*n, *depth, 1, 1])?;
+    let pixels = cx.reshape(a, &[count, *depth, 1, 1])?;
     let sums = |x: &Value, w: &Value, zero: i64, cx: &mut Expansion<'_>| {
         cx.op("conv2d", &[("x", x), ("weights", w)], &[("x_zero_point", zero.into())])
     };
-    let y = product(&pixels, a_zero, (&weights, b_zero), &[1, depth, 1, 1], &sums, cx)?;
-    let mut dims: Vec<usize> = leading.iter().skip(rows.len().saturating_sub(1)).copied().collect();
-    dims.extend(rows);
-    dims.extend(columns);
-    Ok(vec![cx.reshape(&y, &dims)?.with_integers(Integer::I32)])
+    let y = product(&pixels, a_zero, (&weights, b_zero), &[1, *depth, 1, 1], &sums, cx)?;
+    let batch = &leading[..(leading.len() + 1).saturating_sub(rows.len())];
+    cx.reshape(&y, &[batch, rows, &[*n]].concat())
 }
 
 /// A product with a matrix for each of a batch. `matmul` takes a zero point of each operand that is one and known. Of others
 /// `sum((a - p) * (b - q))` is `sum(a * b) - p * sum(b) - q * sum(a) + p * q * depth`.
-fn of_batch(inputs: &[Option<Value>], a: &Value, b: &Value, cx: &mut Expansion<'_>) -> Result<Value> {
+fn of_batch(
+    (a, p): (&Value, Option<Value>),
+    (b, q): (&Value, Option<Value>),
+    cx: &mut Expansion<'_>,
+) -> Result<Value> {
     let (a, b) = (as_bytes(a, cx)?, as_bytes(b, cx)?);
-    let is_row = a.rank() == 1;
-    let a = if is_row { cx.reshape(&a, &[1, a.numel()])? } else { a };
     let (of_a, of_b) = (a.rank() - 2, b.rank() - 2);
-    let [m, depth, n] = [a.dims()[of_a], a.dims()[of_a + 1], b.dims()[of_b + 1]];
-    let batch = broadcast_dims(&a.dims()[..of_a], &b.dims()[..of_b]);
-    let (Some(batch), true) = (batch, b.dims()[of_b] == depth) else {
-        let rule = format!("its matrices meet those of B, which is {:?}", b.dims());
-        return Err(cx.invalid("A", format!("{:?}", a.dims()), &rule, "correct the shapes"));
-    };
-    let p = zero_of_batch(inputs, 2, (&a, m), cx)?;
-    let q = zero_of_batch(inputs, 3, (&b, n), cx)?;
+    let depth = a.dims()[of_a + 1];
     let known = |zero: &Option<Value>| match zero {
         None => Some(0),
         Some(zero) => zero.ints().filter(|_| zero.numel() == 1).map(|zero| zero[0]),
@@ -160,30 +178,7 @@ fn of_batch(inputs: &[Option<Value>], a: &Value, b: &Value, cx: &mut Expansion<'
         let both = cx.integers(IntegerFunction::Mul, &[p, q])?;
         terms.push(Term { sums: integers(vec![depth as i64]), factor: Some(both) });
     }
-    let y = total(&terms, depth, cx)?;
-    let dims = [&batch[..], if is_row { &[] } else { std::slice::from_ref(&m) }, &[n]].concat();
-    cx.reshape(&y, &dims)
-}
-
-/// A zero point of matrices: one, one for each row of `A` or column of `B`, or these for each matrix; broadcast against the result.
-fn zero_of_batch(
-    inputs: &[Option<Value>],
-    i: usize,
-    (of, size): (&Value, usize),
-    cx: &mut Expansion<'_>,
-) -> Result<Option<Value>> {
-    let outer = &of.dims()[..of.rank() - 2];
-    let all = outer.iter().product::<usize>() * size;
-    let Some(given) = maybe(inputs, i) else { return Ok(None) };
-    let mut flat = inputs.to_vec();
-    flat[i] = Some(cx.reshape(given, &[given.numel()])?);
-    let Some(zero) = zero_of(&flat, i, &[1, size, all], cx)? else { return Ok(None) };
-    let matrix = if i == 2 { [size, 1] } else { [1, size] };
-    Ok(Some(match zero.numel() {
-        1 => zero,
-        count if count == size => cx.reshape(&zero, &matrix)?,
-        _ => cx.reshape(&zero, &[outer, &matrix].concat())?,
-    }))
+    total(&terms, depth, cx)
 }
 
 /// The zero point of weights, one or one for each output channel, as it is broadcast against results of this rank.

@@ -12,10 +12,12 @@ mod grid_sample;
 pub(crate) mod indexing;
 mod integer;
 mod linear;
+mod lines;
 pub(crate) mod microsoft;
 mod norm;
 mod pad;
 mod pool;
+mod qlinear;
 mod qoperator;
 mod quantize;
 pub(crate) mod reduce;
@@ -75,6 +77,7 @@ const FAMILIES: &[&[Op]] = &[
     norm::OPS,
     pad::OPS,
     pool::OPS,
+    qlinear::OPS,
     quantize::OPS,
     reduce::OPS,
     resize::OPS,

@@ -1,4 +1,4 @@
-//! Quantised models: `QuantizeLinear`, `DequantizeLinear`, and the ops that are compositions of these and an f32 op.
+//! Quantised models: `QuantizeLinear`, `DequantizeLinear`, `DynamicQuantizeLinear`.
 //!
 //! A convolution between the two becomes one of integers in a pass of blocktensor-graph, which keeps each rounding of the file.
 
@@ -7,8 +7,6 @@ use blocktensor_graph::{Constant, ElementType, Error, Expansion, Integer, Param,
 use rten_onnx::onnx::DataType;
 
 use super::args::{axis_of, float_input, input, maybe};
-use super::conv::{WINDOW, conv};
-use super::linear::matmul;
 use super::{Attributes, Op, build, op};
 use crate::declared;
 use crate::lists::collect;
@@ -27,8 +25,6 @@ pub(super) const OPS: &[Op] = &[
     op("QuantizeLinear", quantize_linear, QUANTIZE),
     op("DequantizeLinear", dequantize_linear, DEQUANTIZE),
     op("DynamicQuantizeLinear", dynamic_quantize_linear, &[]),
-    op("QLinearConv", qlinear_conv, WINDOW),
-    op("QLinearMatMul", qlinear_matmul, &[]),
 ];
 
 /// The type of bytes as which a run holds these integers, if they have 8 bits.
@@ -52,7 +48,10 @@ pub(super) fn scale(inputs: &[Option<Value>], i: usize, cx: &mut Expansion<'_>) 
 
 fn vector(x: &Value, what: &str, cx: &mut Expansion<'_>) -> Result<Value> {
     if x.rank() > 1 {
-        return Err(cx.unsupported(format!("{what}s of rank {}: blocks of an axis", x.rank())));
+        return Err(cx.unsupported(format!(
+            "{what}s of sizes {:?}: they are one, or a vector along an axis",
+            x.dims()
+        )));
     }
     cx.reshape(x, &[x.numel()])
 }
@@ -79,21 +78,27 @@ pub(super) fn integers(values: Vec<i64>) -> Value {
     Constant::Int { of: Integer::I32, dims: vec![values.len()], values }.into()
 }
 
-/// The axis of a node's scales. Of a single one it says nothing.
-fn axis(node: &OnnxNode, x: &Value, scale: &Value, cx: &Expansion<'_>) -> Result<Param> {
+/// A node's scale, and its axis. Of a single scale that says nothing.
+fn scale_and_axis(
+    node: &OnnxNode,
+    inputs: &[Option<Value>],
+    x: &Value,
+    cx: &mut Expansion<'_>,
+) -> Result<(Value, Param)> {
     if node.int("block_size").unwrap_or(0) != 0 {
         return Err(cx.unsupported("block_size: a scale for each block of an axis"));
     }
-    match scale.numel() {
-        1 => Ok(1i64.into()),
-        _ => Ok(build::int(axis_of(node.int("axis").unwrap_or(1), x.rank(), cx)?)),
-    }
+    let scale = scale(inputs, 1, cx)?;
+    let axis = match scale.numel() {
+        1 => 1i64.into(),
+        _ => build::int(axis_of(node.int("axis").unwrap_or(1), x.rank(), cx)?),
+    };
+    Ok((scale, axis))
 }
 
 fn quantize_linear(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
     let x = float_input(inputs, 0, cx)?;
-    let scale = scale(inputs, 1, cx)?;
-    let axis = axis(node, x, &scale, cx)?;
+    let (scale, axis) = scale_and_axis(node, inputs, x, cx)?;
     let (zero_point, of) = zero_point(maybe(inputs, 2), cx)?;
     if let Some(precision) = stated(node, "precision").filter(|of| *of != DataType::FLOAT) {
         return Err(cx.unsupported(format!("a division in {precision}; blocktensor has f32")));
@@ -136,8 +141,7 @@ fn dequantize_linear(
     cx: &mut Expansion<'_>,
 ) -> Result<Vec<Value>> {
     let x = input(inputs, 0, cx)?;
-    let scale = scale(inputs, 1, cx)?;
-    let axis = axis(node, x, &scale, cx)?;
+    let (scale, axis) = scale_and_axis(node, inputs, x, cx)?;
     if let Some(other) = stated(node, "output_dtype").filter(|of| *of != DataType::FLOAT) {
         return Err(cx.unsupported(format!("a result of {other}; blocktensor has f32")));
     }
@@ -195,6 +199,13 @@ fn dynamic_quantize_linear(
     cx: &mut Expansion<'_>,
 ) -> Result<Vec<Value>> {
     let x = float_input(inputs, 0, cx)?;
+    if x.numel() == 0 {
+        // Of no elements ONNX says nothing. ONNX Runtime's scale and zero point.
+        let bytes = |values: &[u8], dims: &[usize]| -> Result<Value> {
+            Ok(Constant::Byte(StridedTensor::from_slice(values, dims)?).into())
+        };
+        return Ok(vec![bytes(&[], x.dims())?, build::filled(1.0, 0)?, bytes(&[0], &[])?]);
+    }
     let axes: Vec<usize> = (0..x.rank()).collect();
     let largest = build::reduce(cx, "amax", x, &axes, false)?;
     let largest = build::clamp(cx, &largest, 0.0, f32::INFINITY)?;
@@ -214,41 +225,4 @@ fn dynamic_quantize_linear(
     let y = quantized(x, &steps, &at, 1i64.into(), ElementType::Byte, cx)?;
     let as_byte = cx.op("to_dtype", &[("x", &first)], &[("dtype", "u8".into())])?;
     Ok(vec![y, scale, as_byte])
-}
-
-/// What the integers stand for that inputs `i` to `i + 2` are: integers, scale, zero point. Also the scale.
-fn operand(inputs: &[Option<Value>], i: usize, axis: i64, cx: &mut Expansion<'_>) -> Result<(Value, Value)> {
-    let scale = scale(inputs, i + 1, cx)?;
-    Ok((dequantized(input(inputs, i, cx)?, &scale, maybe(inputs, i + 2), axis.into(), cx)?, scale))
-}
-
-/// The result as integers with the scale and the zero point of inputs 6 and 7.
-fn result(y: &Value, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
-    let scale = scale(inputs, 6, cx)?;
-    let (zero_point, of) = zero_point(maybe(inputs, 7), cx)?;
-    Ok(vec![quantized(y, &scale, &zero_point, 1i64.into(), of.unwrap_or(ElementType::Byte), cx)?])
-}
-
-fn qlinear_conv(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
-    let (x, x_scale) = operand(inputs, 0, 1, cx)?;
-    let (w, w_scale) = operand(inputs, 3, 0, cx)?;
-    let mut operands = vec![Some(x), Some(w)];
-    if let Some(bias) = maybe(inputs, 8) {
-        // Its scale is the product of the others.
-        let product = build::binary(cx, "mul", &x_scale, &w_scale)?;
-        operands.push(Some(dequantized(bias, &product, None, 0i64.into(), cx)?));
-    }
-    let y = conv(node, &operands, cx)?.swap_remove(0);
-    result(&y, inputs, cx)
-}
-
-fn qlinear_matmul(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
-    if [1, 6].iter().any(|&i| maybe(inputs, i).is_some_and(|scale| scale.numel() != 1)) {
-        return Err(cx.unsupported("scales for rows"));
-    }
-    // B may have a scale for each column.
-    let columns = input(inputs, 3, cx)?.rank().saturating_sub(1) as i64;
-    let ((a, _), (b, _)) = (operand(inputs, 0, 1, cx)?, operand(inputs, 3, columns, cx)?);
-    let y = matmul(node, &[Some(a), Some(b)], cx)?.swap_remove(0);
-    result(&y, inputs, cx)
 }
