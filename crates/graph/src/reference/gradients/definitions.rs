@@ -45,6 +45,8 @@ pub(super) fn other_definition(op: &BoundOp) -> Option<Evaluate> {
                 let last = size as i64 - 1;
                 match padding {
                     "border" => i = i.clamp(0, last),
+                    // Of one pixel there is no other.
+                    "reflection" if last == 0 => i = 0,
                     "reflection" => {
                         while i < 0 || i > last {
                             i = match (i < 0, align) {
