@@ -88,7 +88,9 @@ from onnxruntime_ep_compiled import compile_to
 ort.register_execution_provider_library("blocktensor", {library!r})
 compile_to({str(path)!r}, {str(model)!r}, 1, threads=1)
 """
-    older = {"ONEDNN_MAX_CPU_ISA": "AVX2", "PYTHONPATH": str(Path(__file__).parent)}
+    # In front of what the caller has there: its onnxruntime may be among them.
+    paths = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    older = {"ONEDNN_MAX_CPU_ISA": "AVX2", "PYTHONPATH": os.pathsep.join(paths)}
     subprocess.run([sys.executable, "-c", program], check=True, env=os.environ | older)
 
 

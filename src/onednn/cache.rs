@@ -17,7 +17,8 @@ pub const CAPACITY: usize = 1024;
 /// What the cache holds for a key: a primitive, or the reason why oneDNN has none.
 #[derive(Clone)]
 enum CachedPrimitive {
-    Ready(Arc<Executable>),
+    /// With the number of misses before it was made.
+    Ready(Arc<Executable>, u64),
     Refused(Unsupported),
 }
 
@@ -56,6 +57,18 @@ pub fn clear_cache() {
     }
 }
 
+/// Drops the primitives that nobody keeps and that were made since there were `misses` of these ([`CacheStats::misses`]). A program
+/// calls it after work that does not come back, such as measuring; primitives that other threads made meanwhile are among them, and are
+/// made again when they are needed. Refusals stay, which take little memory. Does nothing in a forked child.
+pub fn drop_unused_since(misses: u64) {
+    if !threads::forked() {
+        CACHE.retain(|_, entry| match entry {
+            CachedPrimitive::Ready(executable, made) => *made < misses || Arc::strong_count(executable) > 1,
+            CachedPrimitive::Refused(_) => true,
+        });
+    }
+}
+
 /// The primitive for this key; a miss makes it. `write_key` appends everything that decides the primitive. If oneDNN has only
 /// `ref` for a configuration, that is cached as well: finding out costs as much as making a primitive.
 pub(super) fn get(
@@ -72,8 +85,9 @@ pub(super) fn get(
     let mut made = false;
     let entry = CACHE.get_or_insert_with(&key, || {
         made = true;
+        let before = MISSES.fetch_add(1, Relaxed);
         match create() {
-            Ok(executable) => Ok(CachedPrimitive::Ready(Arc::new(executable))),
+            Ok(executable) => Ok(CachedPrimitive::Ready(Arc::new(executable), before)),
             Err(Refused::Unsupported(reason @ Unsupported::RefOnly { .. })) => {
                 Ok(CachedPrimitive::Refused(reason))
             }
@@ -81,10 +95,11 @@ pub(super) fn get(
         }
     });
     let _ = KEY.try_with(|k| k.replace(key));
-    let counter = if made { &MISSES } else { &HITS };
-    counter.fetch_add(1, Relaxed);
+    if !made {
+        HITS.fetch_add(1, Relaxed);
+    }
     match entry? {
-        CachedPrimitive::Ready(executable) => Ok(executable),
+        CachedPrimitive::Ready(executable, _) => Ok(executable),
         CachedPrimitive::Refused(reason) => Err(reason.into()),
     }
 }

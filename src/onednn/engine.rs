@@ -20,6 +20,13 @@ pub(super) fn engine() -> Result<sys::dnnl_engine_t> {
         // By default oneDNN prints errors to stdout; this crate returns them.
         // SAFETY: takes an integer by value.
         call("dnnl_set_verbose", || unsafe { sys::dnnl_set_verbose(0) })?;
+        // `cache` keeps primitives, and lets go of those that planning did not choose; oneDNN's own cache would hold them. An installed
+        // oneDNN may have other users in the process.
+        if cfg!(feature = "bundled") {
+            // SAFETY: takes an integer by value.
+            let unset = || unsafe { sys::dnnl_set_primitive_cache_capacity(0) };
+            call("dnnl_set_primitive_cache_capacity", unset)?;
+        }
         let mut engine = std::ptr::null_mut();
         // SAFETY: `engine` is a valid place for the result; CPU engine 0 always exists.
         call("dnnl_engine_create", || unsafe { sys::dnnl_engine_create(&mut engine, sys::dnnl_cpu, 0) })?;

@@ -16,7 +16,7 @@ mod primitive;
 mod reorder;
 mod status;
 
-pub use cache::{CAPACITY, CacheStats, cache_stats, clear_cache};
+pub use cache::{CAPACITY, CacheStats, cache_stats, clear_cache, drop_unused_since};
 pub use engine::{cpu_runtime, effective_isa, version};
 
 pub(crate) use conv::{ConvSpec, PostSpec};

@@ -104,7 +104,8 @@ fn told(e: &Error) -> bool {
 #[test]
 fn the_engine_may_find_no_memory() {
     let set = [
-        // The cache of oneDNN holds one primitive, so each run creates its primitives again, and still goes through the cache.
+        // The cache of an installed oneDNN holds one primitive, so each run creates its primitives again, and still goes through the
+        // cache. The bundled one has no cache.
         ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "1"),
         // `make sanitize` lists small leaks of oneDNN.
         (

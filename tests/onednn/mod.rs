@@ -1,7 +1,7 @@
 //! Mirrors src/onednn.
 
 use blocktensor::ops::{self, Conv2d};
-use blocktensor::{Layout, MemoryFormat, StridedTensor, ledger, onednn};
+use blocktensor::{Layout, MemoryFormat, PackedConv2d, Source, StridedTensor, ledger, onednn};
 
 use crate::support::alone;
 
@@ -30,6 +30,35 @@ fn the_primitive_cache_counts_and_stays_within_its_bound() {
         assert_eq!(onednn::cache_stats().len, 0);
         call(4001);
         assert_eq!(onednn::cache_stats().misses, 1501);
+    });
+    println!("{}", printed.unwrap_or_default());
+}
+
+#[test]
+fn primitives_that_nobody_keeps_can_be_dropped() {
+    let printed = alone("onednn::primitives_that_nobody_keeps_can_be_dropped", &[], || {
+        let full = |dims: &[usize]| StridedTensor::full(dims, 1f32, MemoryFormat::Contiguous).unwrap();
+        let (w, native) =
+            (full(&[16, 16, 1, 1]).to_blocked(&Layout::native().1).unwrap(), Layout::native().0);
+        let x = |side: usize| full(&[1, 16, side, 1]).to_blocked(&native).unwrap();
+        let misses = |side: usize| {
+            let before = onednn::cache_stats().misses;
+            ops::conv2d(&x(side), &w, None, &Conv2d::new()).unwrap();
+            onednn::cache_stats().misses - before
+        };
+        assert_eq!(misses(31), 1);
+        let mark = onednn::cache_stats().misses;
+        assert_eq!(misses(32), 1);
+        let packer = PackedConv2d::new(&full(&[16, 16, 3, 3]), None, Conv2d::new().padding(1)).unwrap();
+        let packed = packer.pack_for(&Source::of(&x(33)).unwrap()).unwrap();
+        let made = onednn::cache_stats();
+        assert!(made.misses > mark + 1, "oneDNN runs none of the packed weights");
+        onednn::drop_unused_since(mark);
+        // What was there before stays, and what the packed weights keep.
+        assert_eq!(onednn::cache_stats().len, made.len - 1);
+        assert_eq!((misses(31), misses(32)), (0, 1));
+        packed.run(&x(33)).unwrap();
+        assert_eq!(onednn::cache_stats().misses, made.misses + 1);
     });
     println!("{}", printed.unwrap_or_default());
 }

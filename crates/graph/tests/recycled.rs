@@ -40,8 +40,22 @@ fn measuring() {
     // What is there stays, less what planning takes for itself.
     drop(StridedTensor::full(&[1 << 16], 0f32, MemoryFormat::Contiguous).unwrap());
     let before = blocktensor::recycled_bytes();
+    #[cfg(feature = "onednn")]
+    let stats = blocktensor::onednn::cache_stats();
     let plan = graph.plan(&PlanOptions::default().profiles(Profiles::Measured)).unwrap();
     let after = blocktensor::recycled_bytes();
+    #[cfg(feature = "onednn")]
+    leaves_no_primitives(stats);
     assert!(after <= before, "{before} bytes before, {after} after");
     assert!(plan.measurements().is_some_and(|m| !m.estimated));
+}
+
+/// Primitives that the plan does not keep are gone.
+#[cfg(feature = "onednn")]
+fn leaves_no_primitives(before: blocktensor::onednn::CacheStats) {
+    use blocktensor::onednn::{cache_stats, drop_unused_since};
+    let after = cache_stats();
+    assert!(after.misses > before.misses, "no candidate needs a primitive");
+    drop_unused_since(before.misses);
+    assert_eq!(cache_stats().len, after.len);
 }

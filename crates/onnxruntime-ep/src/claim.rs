@@ -108,6 +108,22 @@ impl Model {
         }
     }
 
+    /// Leaves regions of fewer nodes than the option `min_nodes` says to other providers. Compiled nodes stay.
+    pub(crate) fn leave_small(&self, claims: Claims, min_nodes: usize) -> Claims {
+        let Claims { mut regions, mut left } = claims;
+        let is_small =
+            |region: &[usize]| region.len() < min_nodes && !region.iter().any(|&i| self.nodes[i].is_compiled);
+        for region in regions.extract_if(.., |region| is_small(region)) {
+            let reason = format!(
+                "its fused node would have {}, and the option `min_nodes` is {min_nodes}",
+                counted(region.len(), "node")
+            );
+            left.extend(region.into_iter().map(|i| (i, reason.clone())));
+        }
+        left.sort_by_key(|(i, _)| *i);
+        Claims { regions, left }
+    }
+
     /// For each node those whose results it reads.
     fn reads(&self) -> Vec<Vec<usize>> {
         let makers = self.makers();
@@ -357,6 +373,25 @@ mod tests {
             "{text}"
         );
         assert_eq!(model.claims(false, &[]).left.len(), 2);
+    }
+
+    #[test]
+    fn regions_of_few_nodes_are_left_where_the_option_says_so() {
+        let mut model = model(&["Relu", "Det", "Exp", "Relu", "Det", "EPContext"]);
+        model.nodes[5].is_compiled = true;
+        let claims = |min_nodes| model.leave_small(model.claims(true, &[]), min_nodes);
+        assert_eq!(claims(0).regions, [vec![0], vec![2, 3], vec![5]]);
+        assert_eq!(claims(2).regions, [vec![2, 3], vec![5]]);
+        let Claims { regions, left } = claims(3);
+        assert_eq!(regions, [[5]]);
+        assert_eq!(left.iter().map(|(i, _)| *i).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+        let text = model.listed(&left);
+        for part in [
+            "node `Relu -> v1`: Relu: its fused node would have 1 node, and the option `min_nodes` is 3",
+            "node `Relu -> v4`: Relu: its fused node would have 2 nodes, and the option `min_nodes` is 3",
+        ] {
+            assert!(text.contains(part), "{text}");
+        }
     }
 
     #[test]

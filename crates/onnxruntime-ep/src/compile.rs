@@ -20,7 +20,7 @@ use crate::ffi::{OrtEp, OrtNodeComputeInfo};
 use crate::options::{NAME, Options};
 use crate::ort::{NewAttribute, NewNode};
 use crate::region::{Region, Told};
-use crate::session::{Ep, Found, Fused, INFO, KeptEp, KeptFused, WARNING, guard};
+use crate::session::{Ep, Found, Fused, INFO, KeptEp, KeptFused, WARNING, guard, trim};
 
 /// A region of a fused node.
 struct Made {
@@ -77,6 +77,7 @@ pub(crate) unsafe extern "system" fn compile(
             // SAFETY: there is room for `count`.
             unsafe { infos.add(i).write(KeptFused::keep(fused, compute::base())) };
         }
+        trim();
         Ok(())
     })
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use blocktensor::StridedTensor;
 use ort_sys::{OrtKernelContext, OrtStatusPtr};
 
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::ffi::{OrtNodeComputeContext, OrtNodeComputeInfo, VERSION};
 use crate::ort::{Held, success};
 use crate::session::{KeptFused, WARNING, guard, trim};
@@ -50,10 +50,11 @@ unsafe extern "system" fn compute(
             // The run is right without its report.
             fused.teller.log(WARNING, &e.text)?;
         }
+        let at = |e: Failure| e.at(&region.name);
         let mut given = Vec::with_capacity(inputs.len());
         for ((held, (name, _)), of) in inputs.iter().zip(plan.inputs()).zip(plan.input_types()) {
             // SAFETY: it is an input of this run: its memory stays as it is until the run ends.
-            given.push(unsafe { held.as_input(name, *of) }?);
+            given.push(unsafe { held.as_input(name, *of) }.map_err(at)?);
         }
         let mut outputs = Vec::new();
         for (i, (_, desc)) in plan.outputs().enumerate() {
@@ -63,7 +64,7 @@ unsafe extern "system" fn compute(
         let mut results: Vec<StridedTensor> = Vec::with_capacity(outputs.len());
         for (held, (_, desc)) in outputs.iter().zip(plan.outputs()) {
             // SAFETY: it is an output of this run: its memory is the run's alone until it ends.
-            results.push(unsafe { held.as_output(desc.dtype()) }?);
+            results.push(unsafe { held.as_output(desc.dtype()) }.map_err(at)?);
         }
         let given: Vec<&StridedTensor> = given.iter().collect();
         let mut places: Vec<&mut StridedTensor> = results.iter_mut().collect();
@@ -71,7 +72,7 @@ unsafe extern "system" fn compute(
         let names = plan.outputs().map(|(name, _)| name);
         for (((held, name), of), result) in outputs.iter().zip(names).zip(plan.output_types()).zip(&results) {
             // SAFETY: as above; where the memory was wrapped this writes nothing.
-            unsafe { held.take(name, *of, result) }?;
+            unsafe { held.take(name, *of, result) }.map_err(at)?;
         }
         // ONNX Runtime has dropped its copy of the weights by now.
         if !fused.has_run.load(Relaxed) && !fused.has_run.swap(true, Relaxed) {

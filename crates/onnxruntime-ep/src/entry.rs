@@ -273,7 +273,7 @@ fn claimed(ep: &Ep, model: &Model) -> Result<Vec<Vec<usize>>> {
             node.read.name, node.read.op_type
         )));
     }
-    let claims = model.claims(options.partial, &options.sizes);
+    let claims = model.leave_small(model.claims(options.partial, &options.sizes), options.min_nodes);
     if claims.left.is_empty() {
         return Ok(claims.regions);
     }

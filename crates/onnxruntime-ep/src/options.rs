@@ -15,7 +15,7 @@ pub(crate) const NAME: &str = "BlocktensorExecutionProvider";
 pub(crate) const PREFIX: &str = "ep.blocktensorexecutionprovider.";
 
 /// An option of a session that is none of planning's ([`PlanOptions::names`]): its name, and what it may be.
-const OWN: [(&str, &str); 6] = [
+const OWN: [(&str, &str); 7] = [
     ("threads", "a number of threads"),
     (
         "sizes",
@@ -23,6 +23,7 @@ const OWN: [(&str, &str); 6] = [
     ),
     ("measure_new_shapes", "0 or 1"),
     ("partial", "0 or 1"),
+    ("min_nodes", "a number from 1 on"),
     ("map_plans", "0 or 1"),
     ("report", "a file that can be written"),
 ];
@@ -42,6 +43,8 @@ pub(crate) struct Options {
     pub(crate) measure_new_shapes: bool,
     /// Whether nodes that cannot run are left to other providers.
     pub(crate) partial: bool,
+    /// With `partial`, the least number of nodes of a fused node. Smaller ones are left, too.
+    pub(crate) min_nodes: usize,
     /// Whether plans that compiled models have in files are mapped. The program promises that nobody changes the files.
     pub(crate) map_plans: bool,
     /// The file that all plans are written to.
@@ -68,6 +71,10 @@ impl Options {
                     options.planning_set.push("measure_new_shapes");
                 }
                 "partial" => options.partial = switch(value).ok_or_else(refused)?,
+                "min_nodes" => {
+                    let number = value.parse::<usize>().ok().filter(|number| *number > 0);
+                    options.min_nodes = number.ok_or_else(refused)?;
+                }
                 "map_plans" => options.map_plans = switch(value).ok_or_else(refused)?,
                 "report" if value.is_empty() => return Err(refused()),
                 "report" => options.report = Some(value.into()),
@@ -80,6 +87,14 @@ impl Options {
                     options.planning_set.push(known);
                 }
             }
+        }
+        if options.min_nodes > 0 && !options.partial {
+            let text = format!(
+                "{NAME}, option `min_nodes`: got `{}` without `partial`; only with it are nodes left to other providers; set `partial` \
+                 to 1, or leave the option out",
+                options.min_nodes
+            );
+            return Err(Failure::invalid(text));
         }
         if let Err(GraphError::Invalid { what, rule, remedy, .. }) =
             options.planning.check_named(&options.planning_set)
@@ -186,6 +201,7 @@ mod tests {
             ("sizes", "n=1, h = 224;n=8,h=64"),
             ("measure_new_shapes", "1"),
             ("partial", "1"),
+            ("min_nodes", "4"),
             ("map_plans", "1"),
             ("report", "plan.svg"),
         ];
@@ -194,6 +210,7 @@ mod tests {
             sizes: vec![Sizes::new().with("n", 1).with("h", 224), Sizes::new().with("n", 8).with("h", 64)],
             measure_new_shapes: true,
             partial: true,
+            min_nodes: 4,
             map_plans: true,
             report: Some("plan.svg".into()),
             planning: PlanOptions::default(),
@@ -261,6 +278,9 @@ mod tests {
             ("sizes", "n=1;"),
             ("measure_new_shapes", "2"),
             ("partial", ""),
+            ("min_nodes", "0"),
+            ("min_nodes", "few"),
+            ("min_nodes", "4"),
             ("map_plans", "yes"),
             ("report", ""),
         ] {

@@ -115,3 +115,82 @@ pub(crate) fn trim() {
         unsafe { malloc_trim(0) };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::{CStr, c_char, c_void};
+    use std::mem::offset_of;
+    use std::panic::panic_any;
+    use std::ptr::null_mut;
+    use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+
+    use ort_sys::{OrtApi, OrtApiBase, OrtErrorCode, OrtStatus};
+
+    use super::*;
+    use crate::ffi::API_BYTES;
+
+    /// A status of the stand-in: the code and the text that it was made of.
+    type Status = (OrtErrorCode, String);
+
+    static TABLE: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+
+    unsafe extern "system" fn nothing() -> usize {
+        0
+    }
+
+    unsafe extern "system" fn create_status(code: OrtErrorCode, text: *const c_char) -> *mut Status {
+        // SAFETY: it ends with NUL.
+        let text = unsafe { CStr::from_ptr(text) }.to_str().expect("the text is UTF-8");
+        Box::into_raw(Box::new((code, text.to_string())))
+    }
+
+    unsafe extern "system" fn get_api(_: u32) -> *const OrtApi {
+        TABLE.load(Relaxed).cast()
+    }
+
+    unsafe extern "system" fn version() -> *const c_char {
+        c"1.23.2".as_ptr()
+    }
+
+    /// A stand-in for ONNX Runtime that does nothing but make statuses.
+    fn ort() -> Ort {
+        let mut slots = vec![nothing as *const () as *mut c_void; API_BYTES / 8];
+        slots[offset_of!(OrtApi, CreateStatus) / 8] = create_status as *const () as *mut c_void;
+        TABLE.store(slots.leak().as_mut_ptr().cast(), Relaxed);
+        let base = OrtApiBase { GetApi: get_api, GetVersionString: version };
+        // SAFETY: the table is the stand-in's, and its functions take what ONNX Runtime's take, or nothing.
+        unsafe { Ort::new(&base) }.expect("the version is new enough")
+    }
+
+    /// What ONNX Runtime gets of a call.
+    fn status(returned: OrtStatusPtr) -> Option<Status> {
+        let of: *mut OrtStatus = returned.0;
+        // SAFETY: all statuses are the stand-in's, and each is read once.
+        (!of.is_null()).then(|| *unsafe { Box::from_raw(of.cast::<Status>()) })
+    }
+
+    #[test]
+    fn panics_and_errors_of_a_call_become_statuses() {
+        let ort = ort();
+        let panics: [(fn(), &str); 3] = [
+            (|| panic!("words"), "op `Compute`: argument `call`: got words, but"),
+            (|| panic!("value {}", 7), "got value 7, but no call may panic"),
+            (|| panic_any(7), "please report this"),
+        ];
+        for (panics, part) in panics {
+            let run = || {
+                panics();
+                Ok(())
+            };
+            let (code, text) = status(guard(&ort, "Compute", run)).expect("a panic is an error");
+            assert_eq!(code, OrtErrorCode::ORT_FAIL);
+            assert!(text.contains(part), "{text}");
+            // The thread can call again.
+            assert_eq!(status(guard(&ort, "Compute", || Ok(()))), None);
+        }
+        let refused =
+            guard(&ort, "Compute", || Err(Failure::invalid("input `x`: got 1\0").at("node `relu`")));
+        let expected = (OrtErrorCode::ORT_INVALID_ARGUMENT, "node `relu`: input `x`: got 1\\0".to_string());
+        assert_eq!(status(refused), Some(expected));
+    }
+}

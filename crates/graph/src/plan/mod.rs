@@ -208,10 +208,14 @@ impl Graph {
     /// [`PlanOptions::strict`] refuses; `Stopped`.
     pub fn plan(&self, options: &PlanOptions) -> Result<Plan> {
         let before = blocktensor::recycled_bytes();
+        #[cfg(feature = "onednn")]
+        let misses = blocktensor::onednn::cache_stats().misses;
         let plan = self.planned(options);
         // Constants that passes changed, and what was measured, leave no storage behind: a program may have little memory, and runs use
-        // other sizes.
+        // other sizes. Nor do candidates that were not chosen leave primitives, whose code takes as much memory as a light network.
         blocktensor::trim_recycled(before);
+        #[cfg(feature = "onednn")]
+        blocktensor::onednn::drop_unused_since(misses);
         plan
     }
 
