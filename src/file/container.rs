@@ -282,8 +282,8 @@ fn checksum(bytes: &[u8]) -> u64 {
 
 impl Container {
     /// Compares the checksums of a checked file, those of its tensors only if `data`. Removes the checksums and padding
-    /// tensors from the parts.
-    pub fn check_sums(&mut self, op: &'static str, path: &Path, data: bool) -> Result<()> {
+    /// tensors from the parts. Returns the checksum of the checksums, which two files share if they have the same content.
+    pub fn check_sums(&mut self, op: &'static str, path: &Path, data: bool) -> Result<u64> {
         let bad = |what: String| {
             let rule = "no byte may have changed since it was written";
             let remedy = "write the file again from the plain weights, or download it again";
@@ -314,8 +314,9 @@ impl Container {
         if checksum(&self.header) != sums[0] {
             return Err(bad("its header has changed (checksum)".into()));
         }
+        let all = checksum(last.data.as_bytes());
         if !data {
-            return Ok(());
+            return Ok(all);
         }
         // This also loads the mapped pages, on all threads.
         let wrong: Vec<AtomicBool> = self.parts.iter().map(|_| AtomicBool::new(false)).collect();
@@ -325,7 +326,7 @@ impl Container {
         });
         match wrong.iter().position(|w| w.load(Relaxed)) {
             Some(i) => Err(bad(format!("tensor `{}` has changed (checksum)", shown(&self.parts[i].name)))),
-            None => Ok(()),
+            None => Ok(all),
         }
     }
 }

@@ -164,6 +164,9 @@ unsafe fn read(
         true => unsafe { PackedFile::map(&path) },
         false => PackedFile::read(&path),
     };
+    if let Ok(file) = &file {
+        context::check_notes(node, &path, file)?;
+    }
     context::plan(node, file, options)
 }
 
@@ -181,11 +184,13 @@ fn write(ep: &Ep, made: &Made) -> Result<*mut OrtNode> {
         )));
     };
     let Contexts { are_embedded, .. } = ep.contexts;
+    let mut notes = String::new();
     let data = match are_embedded {
         true => plan.to_bytes(false)?,
         false => {
             let path = ep.contexts.file(model.as_deref(), ep.written.fetch_add(1, Relaxed))?;
             plan.save(&path, false)?;
+            notes = context::notes(&PackedFile::read(&path)?);
             path.file_name().unwrap_or_default().to_string_lossy().into_owned().into_bytes()
         }
     };
@@ -194,6 +199,7 @@ fn write(ep: &Ep, made: &Made) -> Result<*mut OrtNode> {
         ("embed_mode", NewAttribute::Int(i64::from(are_embedded))),
         ("main_context", NewAttribute::Int(1)),
         ("ep_sdk_version", NewAttribute::Text(env!("CARGO_PKG_VERSION").as_bytes())),
+        (context::NOTES, NewAttribute::Text(notes.as_bytes())),
         ("partition_name", NewAttribute::Text(name.as_bytes())),
         ("source", NewAttribute::Text(NAME.as_bytes())),
     ];

@@ -16,6 +16,9 @@ pub(crate) const OP: &str = "EPContext";
 /// The attribute that has the plan, or the name of the plan's file.
 pub(crate) const DATA: &str = "ep_cache_context";
 
+/// The attribute that tells the plan's file from others: its fingerprint, in hexadecimal digits.
+pub(crate) const NOTES: &str = "notes";
+
 /// What a session's entries say of compiled models.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Contexts {
@@ -107,10 +110,30 @@ pub(crate) fn place(node: &HostNode) -> String {
     format!("node `{}`", node.name)
 }
 
+/// What a node says of its plan's file.
+pub(crate) fn notes(file: &PackedFile) -> String {
+    format!("{:016x}", file.fingerprint())
+}
+
 /// The plan in a file, or why it cannot run here.
 pub(crate) fn plan(node: &HostNode, file: Result<PackedFile, Error>, options: &Options) -> Result<Plan> {
     let plan = file.map_err(GraphError::from).and_then(|file| options.run(|| Plan::load(&file)));
     plan.map_err(|e| told(e).at(&place(node)))
+}
+
+/// Refuses a plan's file that is of another node, or of another time, than the node.
+pub(crate) fn check_notes(node: &HostNode, path: &Path, file: &PackedFile) -> Result<()> {
+    let said = node.attributes.iter().find(|(name, _)| name == NOTES);
+    let here = notes(file);
+    match said {
+        Some((_, Attribute::Str(said))) if *said == *here => Ok(()),
+        _ => Err(Failure::invalid(format!(
+            "{}: `{}` is another plan than the one that was compiled with the model (attribute `{NOTES}`); compile the model again, or copy \
+             its files together",
+            place(node),
+            path.display()
+        ))),
+    }
 }
 
 /// The error with a remedy that a session's program has.

@@ -360,3 +360,54 @@ def test_copies_are_lent_no_memory(copied):
     made = copied(y)
     y.add_(1)
     assert y.sum().item() == 8 and made.sum() == 4
+
+
+def _others_of_an_operand():
+    t = torch.zeros(3)
+    yield "detached", btt.EagerTensor(t.detach()), t
+    t = torch.zeros(3)
+    yield "data", btt.EagerTensor(t.data), t
+    layer = torch.nn.Linear(2, 2)
+    yield "a parameter", btt.EagerTensor(layer.weight.detach()), layer.weight
+    array = np.zeros(3, np.float32)
+    yield "an array", btt.EagerTensor(torch.from_numpy(array)), array
+    t = torch.zeros(3)
+    x, other = btt.EagerTensor(t), t.detach()
+    del t
+    yield "the operand is gone", x, other
+    t = torch.zeros(3)
+    x, other = btt.EagerTensor(t), btt.EagerTensor(t.detach())
+    del t
+    yield "two eager tensors", x, other
+
+
+def _others_of_a_result():
+    made = [btt.EagerTensor(torch.zeros(3)) + 0 for _ in range(6)]
+    yield "the array of a tensor", made[0], made[0].torch().numpy()
+    yield "detached", made[1], made[1].torch().detach()
+    yield "bits", made[2], made[2].torch().view(torch.int32)
+    yield "storage", made[3], made[3].torch().untyped_storage()
+    yield "eager again", made[4], btt.EagerTensor(made[4].torch())
+    yield "the other way", btt.EagerTensor(torch.as_tensor(made[5])), made[5]
+
+
+@pytest.mark.parametrize("cases", [_others_of_an_operand, _others_of_a_result])
+def test_writes_into_memory_that_pytorch_shares_are_refused(cases):
+    for name, x, other in cases():
+        for write in (lambda x: x.add_(1), F.relu_, lambda x: x.mul_(0)):
+            with pytest.raises(bt.UnsupportedOp, match=r"call `(torch\.)?(add|relu|mul)`.*`x\.clone\(\)`$|\.clone\(\)` one of them first"):
+                write(x)
+        assert x.clone().add_(1).torch().ravel()[0] == x.torch().ravel()[0] + 1, name
+        del other
+
+
+def test_memory_that_nobody_shares_any_more_is_written():
+    x = btt.EagerTensor(torch.zeros(3))
+    assert x.add_(1).tolist() == [1, 1, 1]
+    y = x + 0
+    y.torch().numpy()
+    assert y.add_(1).tolist() == [2, 2, 2]
+    t = torch.zeros(3)
+    x, other = btt.EagerTensor(t), t.detach()
+    del t, other
+    assert x.add_(1).tolist() == [1, 1, 1]

@@ -223,6 +223,7 @@ pub struct PackedFile {
     quantizations: HashMap<String, String>,
     /// Lanes per block on the machine that wrote it.
     block: usize,
+    fingerprint: u64,
     /// Why the weights do not fit this machine.
     misfit: Option<Box<Complaint>>,
     repack: bool,
@@ -319,7 +320,7 @@ impl PackedFile {
             )
         });
         let block = said("block").parse().unwrap_or(0);
-        container.check_sums(op, path, check_data)?;
+        let fingerprint = container.check_sums(op, path, check_data)?;
         let (mut entries, mut texts, mut quantizations) = (BTreeMap::new(), HashMap::new(), HashMap::new());
         for (key, json) in &container.metadata {
             if let Some(name) = key.strip_prefix(TEXT) {
@@ -337,7 +338,24 @@ impl PackedFile {
             entries.insert(name.to_string(), entry);
         }
         let parts = container.parts.into_iter().map(|p| (p.name.clone(), p)).collect();
-        Ok(PackedFile { path: path.into(), entries, parts, texts, quantizations, block, misfit, repack })
+        Ok(PackedFile {
+            path: path.into(),
+            entries,
+            parts,
+            texts,
+            quantizations,
+            block,
+            fingerprint,
+            misfit,
+            repack,
+        })
+    }
+
+    /// A number that two files share if they have the same content: XXH3 of their checksums. It tells files apart that were exchanged by
+    /// accident.
+    #[doc(hidden)]
+    pub fn fingerprint(&self) -> u64 {
+        self.fingerprint
     }
 
     /// The name of the text that makes a packed file a plan.

@@ -112,7 +112,7 @@ class EagerTensor(Answers):
         if isinstance(value, EagerTensor):
             as_view(self, value)
         elif not isinstance(value, Tensor) and getattr(value, "dtype", None) not in _CONVERTED:
-            with_owner(self, value)
+            with_owner(self, value, is_imported=True)
 
     @property
     def __blocktensor__(self) -> Tensor:

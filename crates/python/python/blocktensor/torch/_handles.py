@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from .. import _native
@@ -48,8 +49,34 @@ ACTIVE = _Active()
 class Family(list["weakref.ref[Any]"]):
     """Tensors that share memory. Copies of several of them that are made or pickled together share memory too, and have one family."""
 
+    def __init__(self, members: Iterable["weakref.ref[Any]"] = ()) -> None:
+        super().__init__(members)
+        #: Storages of PyTorch over the memory, and how many hold each that are no other tensors.
+        self.storages: list[tuple[StorageWeakRef, int]] = []
+        #: Whether PyTorch has the memory of another library, which does not tell who else has it.
+        self.is_foreign = False
+
+    def note(self, x: torch.Tensor, is_imported: bool) -> None:
+        """Notes a tensor of PyTorch that the memory came from, or that it was given to."""
+        storage = x.untyped_storage()
+        # The object of the storage is one holder; what is imported is held here too.
+        self.storages.append((StorageWeakRef(storage), 2 if is_imported else 0))
+        self.is_foreign |= is_imported and not storage.resizable()
+
+    def is_held_elsewhere(self) -> bool:
+        """Whether memory is in use that no known tensor has: by `x.detach()`, `x.numpy()`, a parameter."""
+        held = ((ref, own) for ref, own in self.storages if not ref.expired())
+        return self.is_foreign or any(_holders(ref) > own for ref, own in held)
+
     def __reduce__(self) -> Any:
         return Family, ()
+
+
+def _holders(storage: StorageWeakRef) -> int:
+    """How many tensors and objects hold a storage."""
+    count: Any = getattr(torch._C, "_storage_Use_Count", None)
+    # Where PyTorch does not tell, there may be others.
+    return count(storage.cdata) if count else 1 << 30
 
 
 #: What a handle notes of itself, and copies do not take over as they are.
@@ -262,12 +289,17 @@ def check_alone(name: str, target: Handle) -> None:
         kind = f"{type(others[0]).__module__}.{type(others[0]).__name__}".replace("builtins.", "")
         remedy = f"{making(name)}, or write into `x.clone()`"
         raise refused(name, target, f"it writes into memory of a {kind}, which would not change", remedy)
+    if target.family is not None and target.family.is_held_elsewhere():
+        remedy = f"{making(name)}, or write into `x.clone()`"
+        raise refused(name, target, "it writes into memory that PyTorch shares with another tensor or array, which would not change", remedy)
 
 
-def with_owner(made: Handle, x: Any) -> None:
-    """Notes that an eager tensor has the memory of another library's tensor."""
+def with_owner(made: Handle, x: Any, is_imported: bool = False) -> None:
+    """Notes that an eager tensor has the memory of another library's tensor: it was made of that one, or gave its memory to it."""
     owners = [x, x._base] if isinstance(x, torch.Tensor) else [x]
     family = family_of(made)
+    if isinstance(x, torch.Tensor):
+        family.note(x, is_imported)
     for owner in owners:
         if owner is not None:
             # Objects without weak references keep no memory that is written elsewhere, such as `bytes`.
