@@ -123,6 +123,12 @@ def types():
     parts = ["nodes `rows` to `", f"` (4): input `i`: got {1 << 40}"]
     text = refused(lambda: ours.run(None, feeds | {"i": np.array([0, 1, 2, 3, 1 << 40])}), *parts)
     print(f"  i64 and bool in and out; an integer that is too large:\n    {text.splitlines()[0]}")
+    for to in ("UINT32", "UINT64", "UINT16", "INT16"):
+        nodes = [helper.make_node("Abs", ["x"], ["a"]), helper.make_node("Cast", ["a"], ["y"], to=TensorProto.DataType.Value(to))]
+        model = model_of(nodes, [("x", F32, [3])], [("y", TensorProto.DataType.Value(to), [3])])
+        x = {"x": np.array([0.5, -7, 40000 if to.startswith("U") else 3], np.float32)}
+        (got,), (want,) = session(model).run(None, x), cpu(model).run(None, x)
+        assert got.dtype == want.dtype and np.array_equal(got, want), (to, got, want)
 
 
 def unsupported():

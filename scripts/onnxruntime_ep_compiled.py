@@ -150,7 +150,18 @@ def several(folder):
         (got,) = session(str(path), fallback=True, partial=1).run(None, x)
         assert np.allclose(got, want, rtol=1e-5)
         refused(lambda path=path: session(str(path)), "`determinant`")
-    assert sorted(p.name for p in folder.glob("several*.plan")) == ["several0_0.plan", "several0_1.plan"]
+    first, second = sorted(folder.glob("several*.plan"))
+    assert [first.name, second.name] == ["several0_0.plan", "several0_1.plan"]
+    # Files that were exchanged are others.
+    one, other = first.read_bytes(), second.read_bytes()
+    for swapped in ((other, one), (one, one)):
+        first.write_bytes(swapped[0])
+        second.write_bytes(swapped[1])
+        for mapped in (0, 1):
+            refused(lambda mapped=mapped: session(str(folder / "several0.onnx"), fallback=True, partial=1, map_plans=mapped), "is another plan than", "`notes`")
+    second.write_bytes(other)
+    (got,) = session(str(folder / "several0.onnx"), fallback=True, partial=1).run(None, x)
+    assert np.allclose(got, want, rtol=1e-5)
     print("  two fused nodes and one of the CPU provider: right")
 
 

@@ -2,7 +2,7 @@
 
 use blocktensor::dispatch::schema::{ArgKind, ArgSpec, OutputDType};
 use blocktensor::dispatch::{self, DispatchKey, Op, Value};
-use blocktensor::{DType, Operand, Tensor};
+use blocktensor::{DType, MemoryFormat, Operand, Tensor};
 
 use super::engines::Given;
 use super::rules::valid_calls;
@@ -50,6 +50,18 @@ fn of_all_dtypes(given: &Given) -> Vec<Given> {
     all
 }
 
+/// The call with its data channels-last: oneDNN has bf16 convolutions of these alone, and its reference in NCHW is refused.
+fn channels_last(given: &Given) -> Given {
+    let turned = |value: &Value| match value {
+        Value::Tensor(Tensor::Strided(t)) => match MemoryFormat::channels_last_of(t.rank()) {
+            Some(last) => t.contiguous(last).unwrap().into(),
+            None => value.clone(),
+        },
+        other => other.clone(),
+    };
+    given.iter().map(|(name, value)| (*name, turned(value))).collect()
+}
+
 fn dtype_of(given: &Given, name: &str) -> Option<DType> {
     given.iter().find(|(of, _)| *of == name).and_then(|(_, value)| match value {
         Value::Tensor(t) => Some(t.tensor_ref().dtype()),
@@ -61,8 +73,9 @@ fn dtype_of(given: &Given, name: &str) -> Option<DType> {
 /// Compares what the text of an op says with calls of every dtype.
 fn check(op: &Op, key: DispatchKey, given: &Given) -> Result<usize, String> {
     let (schema, text) = (op.schema(), op.to_string());
-    let runs: Vec<(Given, Vec<Tensor>)> = of_all_dtypes(given)
+    let runs: Vec<(Given, Vec<Tensor>)> = [of_all_dtypes(given), of_all_dtypes(&channels_last(given))]
         .into_iter()
+        .flatten()
         .filter_map(|call| dispatch::call(schema.name, &call).ok().map(|results| (call, results)))
         .collect();
     let is_given = |arg: &&ArgSpec| given.iter().any(|(name, _)| *name == arg.name) && arg.kind.is_tensor();

@@ -18,6 +18,8 @@ const INT16: i32 = 5;
 const INT32: i32 = 6;
 const INT64: i32 = 7;
 const BOOL: i32 = 9;
+const UINT32: i32 = 12;
+const UINT64: i32 = 13;
 
 impl Held {
     /// The sizes.
@@ -143,6 +145,8 @@ impl Held {
                     match self.data_type {
                         INT64 => write(self.data, values.map(i64::from)),
                         INT32 => write(self.data, values),
+                        UINT64 => write(self.data, values.map(i64::from).map(i64::cast_unsigned)),
+                        UINT32 => write(self.data, values.map(i32::cast_unsigned)),
                         INT16 | UINT16 => write(self.data, values.map(|value| value as i16)),
                         INT8 | UINT8 => write(self.data, values.map(|value| value as i8)),
                         _ => return Err(self.refused(&what, of)),
