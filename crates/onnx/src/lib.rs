@@ -39,6 +39,7 @@ mod scan;
 mod show;
 mod sort;
 mod tensor;
+mod text;
 
 pub use error::{Error, Result};
 #[doc(hidden)]

@@ -1,5 +1,6 @@
 //! From the parsed model to a graph.
 
+use std::cell::LazyCell;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{BufReader, Cursor, ErrorKind, Seek};
@@ -8,9 +9,7 @@ use std::sync::Arc;
 
 use blocktensor::{Call, PackedFile, Text, shown_path};
 use blocktensor_graph::{Constant, Graph, ValueId};
-use rten_onnx::onnx::{
-    AttributeProto, AttributeType, DataType, GraphProto, ModelProto, NodeProto, ValueInfoProto,
-};
+use rten_onnx::onnx::{AttributeProto, AttributeType, GraphProto, ModelProto, NodeProto, ValueInfoProto};
 
 use crate::adopt::Maps;
 use crate::error::{Error, Result};
@@ -19,7 +18,7 @@ use crate::host::{HostModel, HostNode, HostValue};
 use crate::node::{Attribute, OnnxNode, Step, Subgraph};
 use crate::reader::AnyBytes;
 use crate::registry::{Importer, NEWEST_OPSET, OLDEST_OPSET, canonical};
-use crate::{declared, ops, reader, scan, show, sort, tensor};
+use crate::{declared, ops, reader, scan, show, sort, tensor, text};
 
 /// The newest version of ONNX's file format that is read.
 const NEWEST_FORMAT: i64 = 14;
@@ -151,17 +150,6 @@ fn opsets_of<'a>(sets: impl Iterator<Item = (&'a str, i64)>) -> Result<HashMap<S
     Ok(opsets)
 }
 
-/// Whether a node reads the value of this name, in a graph inside of it too.
-fn is_read(nodes: &[NodeProto], name: &str) -> bool {
-    let is_in = |graph: &GraphProto| {
-        is_read(&graph.node, name) || graph.output.iter().any(|output| output.name.as_deref() == Some(name))
-    };
-    nodes.iter().any(|node| {
-        node.input.iter().any(|input| input == name)
-            || node.attribute.iter().filter_map(|attribute| attribute.g.as_ref()).any(is_in)
-    })
-}
-
 /// Names of values that nothing in a graph makes, each with the node that uses it.
 type OuterNames = Vec<(String, String)>;
 
@@ -183,7 +171,7 @@ impl Model<'_> {
             known.insert(name.to_string(), graph.input_of(name, of, &dims)?);
         }
         let outer: HashSet<&str> = known.keys().map(String::as_str).collect();
-        let (steps, captured) = self.steps(std::mem::take(&mut proto.node), &outer)?;
+        let (steps, captured) = self.steps(std::mem::take(&mut proto.node), &proto.output, &outer)?;
         let declared = proto.value_info.iter().chain(&proto.output);
         assemble(graph, known, steps, captured, &proto.output, declared)
     }
@@ -191,7 +179,7 @@ impl Model<'_> {
     fn initializers(&self, proto: &mut GraphProto) -> Result<Vec<(String, Constant)>> {
         let mut list = Vec::with_capacity(proto.initializer.len());
         let tensors = std::mem::take(&mut proto.initializer);
-        let is_output = |name: &str| proto.output.iter().any(|output| output.name.as_deref() == Some(name));
+        let read = LazyCell::new(|| text::names_read(&proto.node, &proto.output));
         for mut tensor in tensors {
             let name = tensor.name.take().unwrap_or_default();
             let what = format!("initializer `{name}`");
@@ -205,8 +193,7 @@ impl Model<'_> {
             }
             declared::check_name(&name)?;
             // Labels of classes, say, that only the program reads.
-            if tensor.data_type == Some(DataType::STRING) && !is_read(&proto.node, &name) && !is_output(&name)
-            {
+            if text::is_text(&tensor) && !read.contains(name.as_str()) {
                 continue;
             }
             list.push((name, tensor::constant(&what, &mut tensor, self.external)?));
@@ -219,10 +206,12 @@ impl Model<'_> {
     fn steps(
         &self,
         nodes: Vec<NodeProto>,
+        outputs: &[ValueInfoProto],
         outer: &HashSet<&str>,
     ) -> Result<(Vec<(String, Step)>, OuterNames)> {
         let mut steps = Vec::with_capacity(nodes.len());
-        for (i, node) in nodes.into_iter().enumerate() {
+        let is_skipped = text::unread(&nodes, outputs);
+        for (i, node) in nodes.into_iter().enumerate().filter(|(i, _)| !is_skipped[*i]) {
             let op = node.op_type.as_deref().unwrap_or_default();
             let name = match node.name.as_deref() {
                 Some(name) if !name.is_empty() => name.to_string(),
@@ -354,7 +343,7 @@ impl Model<'_> {
             .map(|(name, _)| name.as_str())
             .chain(inputs.iter().map(String::as_str))
             .collect();
-        let (steps, captured) = self.steps(proto.node, &known)?;
+        let (steps, captured) = self.steps(proto.node, &proto.output, &known)?;
         let mut captured: Vec<String> = captured.into_iter().map(|(_, name)| name).collect();
         let made: HashSet<&str> =
             steps.iter().flat_map(|(_, s)| s.outputs.iter().map(String::as_str)).collect();

@@ -26,10 +26,11 @@ pub(crate) const INLINE: &str = "export it with functions inlined, or inline the
 /// What to do about tensors of other forms.
 const DENSE: &str = "export it with dense numeric tensors";
 
-/// The fields of a tensor that hold its elements. The parser does not read the last one.
-const VALUES: [(u64, &str); 6] = [
+/// The fields of a tensor that hold its elements. The parser does not read strings and the last one.
+const VALUES: [(u64, &str); 7] = [
     (4, "float_data"),
     (5, "int32_data"),
+    (6, "string_data"),
     (7, "int64_data"),
     (9, "raw_data"),
     (10, "double_data"),
@@ -100,7 +101,6 @@ fn field_of(message: Message, number: u64) -> FieldOf {
         (Message::Attribute, 22 | 23) => Refused("a sparse tensor", DENSE),
         (Message::Tensor, 3) => Refused("a tensor in segments", DENSE),
         (Message::Tensor, 5 | 7) => FieldOf::Integers,
-        (Message::Tensor, 6) => Refused("a tensor of strings", DENSE),
         (Message::Tensor, 13) => M(Message::Leaf),
         (Message::ValueInfo, 2) => M(Message::Type),
         (Message::Type, 1) => M(Message::TensorType),
@@ -127,6 +127,8 @@ fn memory_of(message: Message, number: u64, length: u64) -> u64 {
         (Message::Tensor, 4 | 10) | (Message::Attribute, 7) => length.saturating_mul(3),
         // Integers in lists, at least one byte each.
         (Message::Tensor, 1 | 5 | 7) | (Message::Attribute, 8) => length.saturating_mul(NUMBER),
+        // Strings of tensors, which the parser skips.
+        (Message::Tensor, 6) => 0,
         // Names, which several lists of the graph repeat, and strings.
         (Message::Node, 1..=4 | 7)
         | (Message::Tensor, 8)

@@ -1,5 +1,6 @@
 //! Zero points and scales of `MatMulInteger` and `QLinearMatMul` in each shape that stands for a line of a matrix.
 
+use blocktensor::StridedTensor;
 use rten_onnx::onnx::DataType;
 
 use crate::support::Model;
@@ -19,9 +20,12 @@ fn bytes(count: usize, factor: usize) -> Vec<f64> {
     (0..count).map(|i| (i * factor % 251) as f64).collect()
 }
 
+fn sizes(dims: &[usize]) -> Vec<i64> {
+    dims.iter().map(|&d| d as i64).collect()
+}
+
 fn add(model: Model, name: &'static str, dims: &[usize], values: &[f64]) -> Model {
-    let sizes: Vec<i64> = dims.iter().map(|&d| d as i64).collect();
-    model.bytes_of(name, DataType::UINT8, &sizes, &values.iter().map(|&v| v as i16).collect::<Vec<_>>())
+    model.bytes_of(name, DataType::UINT8, &sizes(dims), &values.iter().map(|&v| v as i16).collect::<Vec<_>>())
 }
 
 const M: usize = 3;
@@ -120,8 +124,7 @@ fn scales_are_of_lines_in_each_shape() {
         let given_y = if i % 3 == 1 { vec![M] } else { of_y.clone() };
         let (y_scale, y_zero) = (powers(&of_y, 3), bytes(count(&of_y), 29));
         let floats = |model: Model, name, dims: &[usize], values: &[f64]| {
-            let sizes: Vec<i64> = dims.iter().map(|&d| d as i64).collect();
-            model.floats(name, &sizes, &values.iter().map(|&v| v as f32).collect::<Vec<_>>())
+            model.floats(name, &sizes(dims), &values.iter().map(|&v| v as f32).collect::<Vec<_>>())
         };
         let model = add(Model::new(), "a", &operands.a.0, &operands.a.1);
         let model = add(model, "b", &operands.b.0, &operands.b.1);
@@ -182,6 +185,62 @@ fn other_shapes_are_refused_with_the_sizes_that_are_meant() {
                 "node `n0` ({op}), {name}: got {given:?}; it has one element, or one for each {lines}"
             );
             assert!(e.contains(&text) && e.contains(&format!(": [{count}], ")), "{e}");
+        }
+    }
+}
+
+/// Checks a product of A and B whose sums are 0, with zero points and scales of each line or of all; B is a constant or an input.
+fn check_zeros(op: &str, [a, b, y]: [&[usize]; 3], of_lines: bool, is_constant: bool) {
+    let rows = if a.len() == 1 { 1 } else { a[a.len() - 2] };
+    let columns = if b.len() == 1 { 1 } else { b[b.len() - 1] };
+    let (p, q): (&[usize], &[usize]) = if of_lines { (&[rows], &[columns]) } else { (&[], &[]) };
+    let mut model = Model::new();
+    let mut given = vec![];
+    for (name, dims, is_given) in
+        [("a", a, true), ("b", b, !is_constant), ("p", p, false), ("q", q, !is_constant)]
+    {
+        if is_given {
+            model = model.input_of(name, DataType::UINT8, &sizes(dims));
+            given.push((name, StridedTensor::from_slice(&vec![3; count(dims)], dims).unwrap()));
+        } else {
+            model = add(model, name, dims, &bytes(count(dims), 37));
+        }
+    }
+    // The result has a scale for each row where A has.
+    for (name, dims) in [("as", p), ("bs", q), ("ys", p)] {
+        model = model.floats(name, &sizes(dims), &vec![0.5; count(dims)]);
+    }
+    let zeros: Vec<f64> = (0..count(p)).map(|i| 7.0 + i as f64).collect();
+    model = add(model, "yz", p, &zeros);
+    let (inputs, zeros): (&[&str], _) = match op {
+        "MatMulInteger" => (&["a", "b", "p", "q"], vec![0.0; count(p)]),
+        _ => (&["a", "as", "p", "b", "bs", "q", "ys", "yz"], zeros),
+    };
+    let of_element = |i: usize| zeros[i / columns % rows % zeros.len()] as f32;
+    let want: Vec<f32> = (0..count(y)).map(of_element).collect();
+    let case = format!("{op} of {a:?} and {b:?}, of lines: {of_lines}, constant: {is_constant}");
+    let got = model.node(op, inputs, &["y"]).output("y").run_on(given);
+    assert_eq!(got.unwrap_or_else(|e| panic!("{case}: {e}"))[0], (y.to_vec(), want), "{case}");
+}
+
+/// Sums of no products are 0, which quantised is the zero point of the result.
+#[test]
+fn products_of_nothing_are_zero() {
+    let cases: [[&[usize]; 3]; 9] = [
+        [&[3, 0], &[0, 4], &[3, 4]],
+        [&[3, 2], &[2, 0], &[3, 0]],
+        [&[3, 0], &[0, 0], &[3, 0]],
+        [&[0, 0], &[0, 4], &[0, 4]],
+        [&[2, 3, 0], &[0, 4], &[2, 3, 4]],
+        [&[3, 0], &[2, 0, 4], &[2, 3, 4]],
+        [&[2, 3, 2], &[2, 2, 0], &[2, 3, 0]],
+        [&[0], &[0, 4], &[4]],
+        [&[3, 0], &[0], &[3]],
+    ];
+    for (i, case) in cases.into_iter().cycle().take(4 * cases.len()).enumerate() {
+        let kind = i / cases.len();
+        for op in ["MatMulInteger", "QLinearMatMul"] {
+            check_zeros(op, case, kind % 2 == 1, kind / 2 == 1);
         }
     }
 }

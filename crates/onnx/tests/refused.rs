@@ -4,7 +4,7 @@ use blocktensor::{PackedFile, StridedTensor};
 use blocktensor_graph::{Layouts, Plan, PlanOptions, Sizes};
 use rten_onnx::onnx::{DataType, GraphProto, NodeProto, ValueInfoProto};
 
-use crate::support::{Model, graph, int, ints, tensor, value, word};
+use crate::support::{Model, graph, int, ints, tensor, tensor_attribute, value, word};
 
 /// The error of a model on inputs of ones.
 #[track_caller]
@@ -118,24 +118,66 @@ fn an_unknown_word_for_pads_is_refused_with_the_words_that_there_are() {
     assert!(error.contains(text), "{error}");
 }
 
+/// A model file with these strings in its tensors of strings, for which the writer has no field.
+fn with_strings(model: Model, strings: &[&[u8]]) -> Vec<u8> {
+    let mut bytes = model.bytes();
+    // Raw bytes of the same length give their place to the strings.
+    let field: Vec<u8> =
+        strings.iter().flat_map(|text| [&[6 << 3 | 2, text.len() as u8], *text].concat()).collect();
+    let raw = [&[9 << 3 | 2, MARKER.len() as u8], MARKER].concat();
+    assert_eq!(field.len(), raw.len());
+    let mut count = 0;
+    for i in 0..bytes.len() - raw.len() {
+        if bytes[i..].starts_with(&raw) {
+            bytes[i..i + raw.len()].copy_from_slice(&field);
+            count += 1;
+        }
+    }
+    assert!(count > 0);
+    bytes
+}
+
+/// Stands for strings in a model that is written.
+const MARKER: &[u8] = b"marker of text";
+
 /// Labels of classes, which programs read.
 #[test]
 fn strings_are_refused_only_where_they_are_read() {
-    let model = || {
-        let mut model = Model::new().input("x", &[2]).node("Relu", &["x"], &["y"]).output("y");
-        model.graph.initializer.push(tensor("labels", DataType::STRING, &[0], vec![]));
+    let network = || Model::new().input("x", &[2]).node("Relu", &["x"], &["y"]).output("y");
+    let text = |name| tensor(name, DataType::STRING, &[3], MARKER.to_vec());
+    let labels = || {
+        let mut model = network();
+        model.graph.initializer.push(text("labels"));
         model
     };
-    let read = |model: Model| model.read().map(|_| ()).map_err(|e| e.to_string());
-    assert_eq!(model().run(&[("x", &[2], &[-1.0, 2.0])])[0].1, [0.0, 2.0]);
-    for model in [model().output("labels"), model().node("Identity", &["labels"], &["z"]).output("z")] {
-        let error = read(model).unwrap_err();
-        assert!(error.contains("initializer `labels`") && error.contains("the data type STRING"), "{error}");
+    let made = |model: Model| {
+        model.node_with("Constant", &[], &["labels"], vec![tensor_attribute("value", text(""))])
+    };
+    let read = |model| blocktensor_onnx::from_bytes(&with_strings(model, &[b"cat", b"\xff\xfe", b"a dog"]));
+    let mut empty = network();
+    empty.graph.initializer.push(tensor("labels", DataType::STRING, &[0], vec![]));
+    assert_eq!(empty.run(&[("x", &[2], &[-1.0, 2.0])])[0].1, [0.0, 2.0]);
+    for model in [labels(), made(network())] {
+        let graph = read(model).expect("nothing reads the strings");
+        assert_eq!((graph.nodes().count(), graph.outputs().count()), (1, 1));
     }
-    // In a graph inside of another.
-    let inner = Model::new().node("Identity", &["labels"], &["z"]).output("z").graph;
-    let outer = model().node_with("If", &["x"], &["w"], vec![graph("then_branch", inner)]);
-    assert!(read(outer).unwrap_err().contains("initializer `labels`"));
+    let readers: [&dyn Fn(Model) -> Model; 3] = [
+        &|model| model.output("labels"),
+        &|model| model.node("Identity", &["labels"], &["z"]).output("z"),
+        // In a graph inside of another.
+        &|model| {
+            let inner = Model::new().node("Identity", &["labels"], &["z"]).output("z").graph;
+            model.node_with("If", &["x"], &["w"], vec![graph("then_branch", inner)])
+        },
+    ];
+    for reads in readers {
+        for (model, what) in
+            [(labels(), "initializer `labels`"), (made(network()), "node `n1` (Constant), attribute `value`")]
+        {
+            let error = read(reads(model)).expect_err("a reader").to_string();
+            assert!(error.starts_with(what) && error.contains("the data type STRING"), "{error}");
+        }
+    }
 }
 
 #[test]

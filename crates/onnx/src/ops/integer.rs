@@ -92,12 +92,23 @@ pub(super) fn matrices(a: &Value, b: &Value, cx: &mut Expansion<'_>) -> Result<(
     Ok(([left, right], dims))
 }
 
+/// The sizes of a product of matrices without elements to multiply, which kernels refuse: all sums are 0, or there are none.
+pub(super) fn of_nothing(a: &Value, b: &Value) -> Option<Vec<usize>> {
+    let ([of_a @ .., m, _], [of_b @ .., depth, n]) = (a.dims(), b.dims()) else { return None };
+    let batch = broadcast_dims(of_a, of_b)?;
+    (*depth == 0 || *n == 0).then(|| [&batch[..], &[*m, *n]].concat())
+}
+
 /// The sums of 32 bits of matrices of integers less their zero points, which broadcast against them.
 pub(super) fn sums_of_matrices(
     (a, a_zero): (&Value, Option<Value>),
     (b, b_zero): (&Value, Option<Value>),
     cx: &mut Expansion<'_>,
 ) -> Result<Value> {
+    if let Some(dims) = of_nothing(a, b) {
+        let zero = Constant::Int { of: Integer::I32, dims: vec![1; dims.len()], values: vec![0] }.into();
+        return build::expand(cx, &zero, &dims);
+    }
     let [leading @ .., depth, n] = b.dims() else { return Err(absent("input 1", cx)) };
     if leading.iter().any(|&d| d != 1) {
         return of_batch((a, a_zero), (b, b_zero), cx);

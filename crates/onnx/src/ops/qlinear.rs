@@ -53,7 +53,9 @@ fn matmul_of_integers(
     let is_one = count(&a_scale) == 1 && a_zero.as_ref().is_none_or(|zero| count(zero) == 1);
     // Those of each matrix have axes before the columns.
     let of_columns = b_scale.rank() <= 2 && b_zero.as_ref().is_none_or(|zero| zero.rank() <= 2);
-    let y = if is_one && of_columns {
+    let y = if let Some(dims) = integer::of_nothing(&a, &b) {
+        build::expand(cx, &build::filled(0.0, dims.len())?, &dims)?
+    } else if is_one && of_columns {
         let axis = build::int(b.rank() - 1);
         let a = along(&a, &a_scale, a_zero.as_ref(), 1i64.into(), cx)?;
         let b = along(&b, &b_scale, b_zero.as_ref(), axis, cx)?;
