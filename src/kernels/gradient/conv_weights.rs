@@ -326,14 +326,17 @@ fn sums<const B: usize>(
     let mut starts = Vec::new();
     for first in (0..all).step_by(at_once) {
         let results = first..(first + at_once).min(all);
-        if let Some(panels) = &mut panels {
-            panels.fill::<B>(&rows_of_tap(g, &axes, [x, diff], 0, results.clone(), &mut starts));
-        }
+        let mut starts_of_all = Vec::new();
+        let copied = panels.as_mut().map(|panels| {
+            let rows = rows_of_tap(g, &axes, [x, diff], 0, results.clone(), &mut starts_of_all);
+            panels.fill::<B>(&rows);
+            (&*panels, rows)
+        });
         for (i, tile) in tiles.iter_mut().enumerate() {
             let totals = &mut totals[if is_once { 0 } else { i }];
             let Tile { x_at, diff_at, .. } = *tile;
-            if let Some(panels) = &panels {
-                add::<B>(panels.rows::<B>([x_at, diff_at]), tile.used, totals);
+            if let Some((panels, rows)) = &copied {
+                add::<B>(panels.rows::<B>(rows, [x_at, diff_at]), tile.used, totals);
             } else if rows == 1 {
                 let of = depthwise::Operands { x, x_at, diff, diff_at };
                 depthwise::add(g, &axes, &of, results.clone(), tile.first_tap, totals);
