@@ -320,9 +320,8 @@ fn sums<const B: usize>(
     let totals_of = |tile: &Tile<'_>| vec![[0f64; B]; tile.sums.len() / B];
     let mut totals: Vec<_> = tiles.iter().take(if is_once { 1 } else { usize::MAX }).map(totals_of).collect();
     let has_one_tap = cube(&g.kernel, 1) == [1; 3] && rows > 1;
-    let places = tiles.iter().map(|tile| [tile.x_at, tile.diff_at]);
-    let steps = [axes[2].step * x.spatial[2], diff.spatial[2]];
-    let mut panels = has_one_tap.then(|| Panels::of::<B>(steps, places)).flatten();
+    let step = axes[2].step * x.spatial[2];
+    let mut panels = has_one_tap.then(|| Panels::of(x, step, tiles.iter().map(|tile| tile.x_at))).flatten();
     let mut starts = Vec::new();
     for first in (0..all).step_by(at_once) {
         let results = first..(first + at_once).min(all);
@@ -336,7 +335,7 @@ fn sums<const B: usize>(
             let totals = &mut totals[if is_once { 0 } else { i }];
             let Tile { x_at, diff_at, .. } = *tile;
             if let Some((panels, rows)) = &copied {
-                add::<B>(panels.rows::<B>(rows, [x_at, diff_at]), tile.used, totals);
+                add::<B>(panels.rows::<B>(rows, x_at, diff_at), tile.used, totals);
             } else if rows == 1 {
                 let of = depthwise::Operands { x, x_at, diff, diff_at };
                 depthwise::add(g, &axes, &of, results.clone(), tile.first_tap, totals);
