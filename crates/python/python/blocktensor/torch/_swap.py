@@ -76,7 +76,7 @@ class PackedConvolution(torch.nn.Module):
         super().__setstate__(state)
         for name in ("_parameters", "_buffers", "_modules"):
             # Copies of a convolution have weights of their own, which are those of its copy again.
-            vars(self)[name] = shared_again(vars(self)[name], vars(self.module)[name])
+            self.__dict__[name] = shared_again(self.__dict__[name], vars(self.module)[name])
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         # Python's own asks for the class, which is not that of the object.
