@@ -117,6 +117,12 @@ impl Importer {
                 "there is no importer for the domain `{domain}`, and only a program in Rust can add one"
             ));
         }
+        // A host's graph may be older; a file of such a version is refused as a whole.
+        if version < OLDEST_OPSET {
+            return Err(format!(
+                "version {version} of ONNX's operator set is not supported, and `onnx.version_converter` makes {OLDEST_OPSET} of it"
+            ));
+        }
         if let Some(reason) = ops::schema::lacks(op_type, version, attributes) {
             return Err(reason);
         }

@@ -10,7 +10,6 @@ use blocktensor_graph::{ElementType, Expansion, Integer, Value};
 
 use crate::error::{Error, Result};
 use crate::node::{Attribute, Kind, OnnxNode};
-use crate::registry::OLDEST_OPSET;
 
 /// An op's definition, from one version of the operator set on.
 struct Schema {
@@ -49,12 +48,6 @@ const NEWER: [(&str, i64); 5] =
 
 /// The definition of an op in a version of the operator set, or why it has none there.
 fn find(op: &str, version: i64) -> Result<&'static Schema, String> {
-    // A host may ask: a file of such a version is refused as a whole.
-    if version < OLDEST_OPSET {
-        return Err(format!(
-            "version {version} of ONNX's operator set is not supported, and `onnx.version_converter` makes {OLDEST_OPSET} of it"
-        ));
-    }
     let came_with = |since: i64| {
         format!(
             "the model uses version {version} of ONNX's operator set, and this op came with version {since}"
