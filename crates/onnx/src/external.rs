@@ -31,7 +31,8 @@ pub(crate) struct External {
 }
 
 /// The entry of a tensor that names its file.
-const LOCATION: &str = "location";
+#[doc(hidden)]
+pub const LOCATION: &str = "location";
 
 /// The bytes of a tensor: a part of a file.
 #[derive(Debug)]

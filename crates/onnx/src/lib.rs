@@ -43,7 +43,7 @@ mod text;
 
 pub use error::{Error, Result};
 #[doc(hidden)]
-pub use external::file_beside;
+pub use external::{LOCATION, file_beside};
 pub use host::{HostModel, HostNode, HostValue, constant_of};
 pub use importer::{from_bytes, from_path};
 pub use node::{Attribute, Import, OnnxNode, Subgraph};

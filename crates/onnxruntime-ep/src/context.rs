@@ -79,11 +79,15 @@ pub(crate) fn is_context(node: &HostNode) -> bool {
     node.domain == DOMAIN && node.op_type == OP
 }
 
+fn attribute<'a>(node: &'a HostNode, name: &str) -> Option<&'a Attribute> {
+    node.attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value)
+}
+
 /// Why this provider does not have the plan of a node.
 pub(crate) fn foreign(node: &HostNode) -> Option<String> {
-    match node.attributes.iter().find(|(name, _)| name == "source") {
-        Some((_, Attribute::Str(source))) if source == NAME => None,
-        Some((_, Attribute::Str(source))) => {
+    match attribute(node, "source") {
+        Some(Attribute::Str(source)) if source == NAME => None,
+        Some(Attribute::Str(source)) => {
             let source = source.escape_debug();
             Some(format!("it was compiled for the provider `{source}`; add that one to the session"))
         }
@@ -93,8 +97,8 @@ pub(crate) fn foreign(node: &HostNode) -> Option<String> {
 
 /// How a node has its plan.
 pub(crate) fn is_embedded(node: &HostNode) -> Result<bool> {
-    let number = |name: &str| match node.attributes.iter().find(|(known, _)| known == name) {
-        Some((_, Attribute::Int(number))) => *number,
+    let number = |name: &str| match attribute(node, name) {
+        Some(Attribute::Int(number)) => *number,
         // What the op's definition says.
         _ => 1,
     };
@@ -123,10 +127,8 @@ pub(crate) fn plan(node: &HostNode, file: Result<PackedFile, Error>, options: &O
 
 /// Refuses a plan's file that is of another node, or of another time, than the node.
 pub(crate) fn check_notes(node: &HostNode, path: &Path, file: &PackedFile) -> Result<()> {
-    let said = node.attributes.iter().find(|(name, _)| name == NOTES);
-    let here = notes(file);
-    match said {
-        Some((_, Attribute::Str(said))) if *said == *here => Ok(()),
+    match attribute(node, NOTES) {
+        Some(Attribute::Str(said)) if *said == notes(file) => Ok(()),
         _ => Err(Failure::invalid(format!(
             "{}: `{}` is another plan than the one that was compiled with the model (attribute `{NOTES}`); compile the model again, or copy \
              its files together",

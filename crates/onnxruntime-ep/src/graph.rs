@@ -9,7 +9,7 @@ use std::ptr::{null, null_mut};
 
 use blocktensor::memory;
 use blocktensor_graph::{Constant, Dim};
-use blocktensor_onnx::{Attribute, HostNode, HostValue, NEWEST_OPSET, constant_of, file_beside};
+use blocktensor_onnx::{Attribute, HostNode, HostValue, LOCATION, NEWEST_OPSET, constant_of, file_beside};
 use ort_sys::{OrtApi, OrtGraph, OrtNode, OrtOpAttr, OrtOpAttrType, OrtTypeInfo, OrtValue, OrtValueInfo};
 
 use crate::claim::{Model, Node};
@@ -239,7 +239,7 @@ impl Ort {
         let what = format!("initializer `{name}`");
         if let (Some(model), Some(file)) = (model, self.file(value)?) {
             // ONNX Runtime reads the file. Its versions before 1.24 take any.
-            file_beside(&what, model, "location", &file)?;
+            file_beside(&what, model, LOCATION, &file)?;
         }
         let mut data = null();
         call!(self, ValueInfo_GetInitializerValue(value, &mut data))?;

@@ -1,6 +1,7 @@
 //! What a file holds beside packed weights: tensors and texts of the program that writes it, and the plain weights.
 
-use super::{PackedFile, PackedWriter, TENSOR, check_new};
+use super::writer::check_new;
+use super::{PackedFile, PackedWriter, TENSOR};
 use crate::error::{Call, Error, Result, Text, fail};
 use crate::file::{shown, shown_path, tensors};
 use crate::tensor::strided::StridedTensor;

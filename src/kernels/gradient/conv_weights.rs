@@ -322,10 +322,9 @@ fn sums<const B: usize>(
     let has_one_tap = cube(&g.kernel, 1) == [1; 3] && rows > 1;
     let step = axes[2].step * x.spatial[2];
     let mut panels = has_one_tap.then(|| Panels::of(x, step, tiles.iter().map(|tile| tile.x_at))).flatten();
-    let mut starts = Vec::new();
+    let (mut starts, mut starts_of_all) = (Vec::new(), Vec::new());
     for first in (0..all).step_by(at_once) {
         let results = first..(first + at_once).min(all);
-        let mut starts_of_all = Vec::new();
         let copied = panels.as_mut().map(|panels| {
             let rows = rows_of_tap(g, &axes, [x, diff], 0, results.clone(), &mut starts_of_all);
             panels.fill::<B>(&rows);

@@ -144,9 +144,14 @@ fn a_small_cnn_trains_in_both_layouts_alike() {
     assert!(nhwc[49] < 0.3 * nhwc[0], "{nhwc:?}");
 }
 
+/// Six weights, and a gradient of them.
+fn weights_and_gradient() -> [Tensor; 2] {
+    [1, 2].map(|seed| strided(&reals(seed, 6), &[6]).into())
+}
+
 #[test]
 fn a_saved_velocity_goes_on() {
-    let (w, g) = (Tensor::from(strided(&reals(1, 6), &[6])), Tensor::from(strided(&reals(2, 6), &[6])));
+    let [w, g] = weights_and_gradient();
     let new = || Sgd::new(0.1).momentum(0.9);
     let (mut whole, mut second) = (new(), new());
     assert!(whole.velocity(1).is_none());
@@ -159,7 +164,7 @@ fn a_saved_velocity_goes_on() {
 
 #[test]
 fn a_saved_state_of_adamw_goes_on() {
-    let (w, g) = (Tensor::from(strided(&reals(1, 6), &[6])), Tensor::from(strided(&reals(2, 6), &[6])));
+    let [w, g] = weights_and_gradient();
     let new = || AdamW::new(0.1);
     let (mut whole, mut second) = (new(), new());
     assert!(whole.state(1).is_none());
@@ -176,7 +181,7 @@ fn a_saved_state_of_adamw_goes_on() {
 
 #[test]
 fn a_state_of_adamw_with_a_count_that_no_step_follows_is_refused() {
-    let (w, g) = (Tensor::from(strided(&reals(1, 6), &[6])), Tensor::from(strided(&reals(2, 6), &[6])));
+    let [w, g] = weights_and_gradient();
     let mut adamw = AdamW::new(0.1);
     let once = adamw.step(0, &w, &g).unwrap();
     let state = adamw.state(0).unwrap().clone();

@@ -211,5 +211,6 @@ fn a_run_on_memory_of_nan_gives_the_bits_of_a_run_on_zeros() {
     let seen = SEEN.lock().unwrap();
     println!("{report}\n{} ops, {} padded results: {:?}", seen.0.len(), seen.1, seen.0);
     // Blocks of 8 channels (AVX2) have fewer tails than those of 16.
-    assert!(seen.0.len() >= 60 && seen.1 >= 60, "{} ops, {} padded results", seen.0.len(), seen.1);
+    let least = if blocktensor::Layout::native().0.block_of(1) == 16 { 70 } else { 60 };
+    assert!(seen.0.len() >= 60 && seen.1 >= least, "{} ops, {} padded results", seen.0.len(), seen.1);
 }

@@ -52,16 +52,18 @@ def promoted(name: str, values: list[Any]) -> list[Any]:
     if isinstance(values[0], Value) and values[0].shape:
         values = [x.tensor.item() if isinstance(x, Value) and not x.shape and _is_number(x.tensor) else x for x in values]
     if name in COMPARISONS:
-        for dtype in [x.tensor.dtype for x in values if isinstance(x, Value)][:1]:
-            for x in values:
-                check_range(name, dtype, x)
+        dtype = next((x.tensor.dtype for x in values if isinstance(x, Value)), "")
+        for x in values:
+            check_range(name, dtype, x)
     return beside_f32(values, any_of=name in COMPARISONS)
 
 
 def check_range(name: str, dtype: str, number: Any) -> None:
     """Refuses a comparison of integers with a whole number that their dtype does not have: PyTorch takes it modulo their range."""
-    low, high = _RANGES.get(dtype, (number, number))
-    if type(number) is int and not low <= number <= high:
+    if type(number) is not int or dtype not in _RANGES:
+        return
+    low, high = _RANGES[dtype]
+    if not low <= number <= high:
         text = f"op `{name}` of PyTorch: {dtype} holds {low} to {high}, but is compared with {number}"
         raise error(InvalidArgument, text, f"compare with `{float(number)}`", op=name)
 

@@ -56,9 +56,17 @@ class Family(list["weakref.ref[Any]"]):
         #: Whether PyTorch has the memory of another library, which does not tell who else has it.
         self.is_foreign = False
 
+    def add(self, x: Any) -> None:
+        """Adds an object, and forgets those that are gone."""
+        if len(self) > 8:
+            self[:] = [r for r in self if r() is not None]
+        self.append(weakref.ref(x))
+
     def note(self, x: torch.Tensor, is_imported: bool) -> None:
         """Notes a tensor of PyTorch that the memory came from, or that it was given to."""
         storage = x.untyped_storage()
+        if len(self.storages) > 8:
+            self.storages = [held for held in self.storages if not held[0].expired()]
         # The object of the storage is one holder; what is imported is held here too.
         self.storages.append((StorageWeakRef(storage), 2 if is_imported else 0))
         self.is_foreign |= is_imported and not storage.resizable()
@@ -286,12 +294,12 @@ def check_alone(name: str, target: Handle) -> None:
         remedy = target.way or f"{making(name)}, or `.clone()` one of them first"
         raise refused(name, target, "it writes into memory that another eager tensor is a view of", remedy)
     if others:
-        kind = f"{type(others[0]).__module__}.{type(others[0]).__name__}".replace("builtins.", "")
-        remedy = f"{making(name)}, or write into `x.clone()`"
-        raise refused(name, target, f"it writes into memory of a {kind}, which would not change", remedy)
-    if target.family is not None and target.family.is_held_elsewhere():
-        remedy = f"{making(name)}, or write into `x.clone()`"
-        raise refused(name, target, "it writes into memory that PyTorch shares with another tensor or array, which would not change", remedy)
+        whose = f"of a {type(others[0]).__module__}.{type(others[0]).__name__}".replace("builtins.", "")
+    elif target.family is not None and target.family.is_held_elsewhere():
+        whose = "that PyTorch shares with another tensor or array"
+    else:
+        return
+    raise refused(name, target, f"it writes into memory {whose}, which would not change", f"{making(name)}, or write into `x.clone()`")
 
 
 def with_owner(made: Handle, x: Any, is_imported: bool = False) -> None:
@@ -304,7 +312,7 @@ def with_owner(made: Handle, x: Any, is_imported: bool = False) -> None:
         if owner is not None:
             # Objects without weak references keep no memory that is written elsewhere, such as `bytes`.
             with contextlib.suppress(TypeError):
-                family.append(weakref.ref(owner))
+                family.add(owner)
 
 
 def owner_of(x: Handle) -> torch.Tensor | None:
@@ -334,10 +342,8 @@ def family_of(x: Handle) -> Family:
 
 
 def join(made: Handle, family: Family) -> None:
-    if len(family) > 8:
-        family[:] = [r for r in family if r() is not None]
     vars(made)["family"] = family
-    family.append(weakref.ref(made))
+    family.add(made)
 
 
 def again(kind: type[Any], data: Tensor, family: Family) -> Any:
