@@ -6,12 +6,12 @@
 
 The models are those that `scripts/compare_onnx.py export` writes. The others are ONNX Runtime's CPU provider, OpenVINO's provider (if its
 package is there; version 1.8.1 runs on Intel's processors alone), and `blocktensor bench` of the same model, if `--binary` names the
-command line. Prints a table in Markdown. Each network
-has a process of its own; its sessions take turns, and the median counts. Memory is what a process has more of once a session ran, in a
-process that has no other session. Some of it are pages of the library's file, which all processes share, and which ONNX Runtime's own
+command line. Prints a table in Markdown. Each session
+has a process of its own; they take turns, and the least median of a turn counts. Memory is what such a process has more of once the session
+ran. Some of it are pages of the library's file, which all processes share, and which ONNX Runtime's own
 provider has in ONNX Runtime's library: `--memory` tells what there is without them. Needs an idle machine.
 
-    --seconds S    for each session, 3 without it
+    --seconds S    for each session, 5 without it
     --threads N    threads of all, 2 without it
     --option K=V   an option of the provider
     --binary FILE  the command line, such as target/release/blocktensor
@@ -20,6 +20,7 @@ provider has in ONNX Runtime's library: `--memory` tells what there is without t
 
 import argparse
 import contextlib
+import functools
 import json
 import math
 import os
@@ -37,8 +38,8 @@ NETWORKS = [
 ]
 # Threads that ONNX Runtime itself gets, beside those of the provider.
 INTRA_OP = [1, 2, 4]
-# How long a session runs before it is another's turn, and how long ONNX Runtime's threads may wait for more work.
-TURN, REST = 0.25, 0.02
+# How long a session runs before it is another's turn, and how long its threads may wait for more work before that.
+TURN, REST = 0.5, 0.05
 
 
 def folder():
@@ -106,21 +107,27 @@ def memory(args, name, ours):
     return [(now - then) / 1e6 for now, then in zip(resident(), before, strict=True)]
 
 
-def of_session(made, image):
-    """A turn of a session: the seconds of its runs."""
-    name = made.get_inputs()[0].name
+def turns(args, name):
+    """The process of one session: keeps its result, then takes a turn for each line that it reads. Prints what was asked for as JSON."""
+    import numpy as np
 
-    def turn():
-        made.run(None, {name: image})
+    where, key, intra_op = args.of
+    provider = {"cpu": None, "openvino": OPENVINO, "ours": EP}[key]
+    if provider == OPENVINO:
+        has_openvino()
+    image, began = image_of(name), time.perf_counter()
+    made = session(args, name, int(intra_op), provider)
+    seconds, feeds = time.perf_counter() - began, {made.get_inputs()[0].name: image}
+    np.save(f"{where}/{key}{intra_op}.npy", made.run(None, feeds)[0])
+    yield seconds
+    for _ in sys.stdin:
+        made.run(None, feeds)
         runs, end = [], time.perf_counter() + TURN
         while time.perf_counter() < end:
             began = time.perf_counter()
-            made.run(None, {name: image})
+            made.run(None, feeds)
             runs.append(time.perf_counter() - began)
-        time.sleep(REST)
-        return runs
-
-    return turn
+        yield float(np.median(runs))
 
 
 def of_bench(args, name, where):
@@ -135,39 +142,52 @@ def of_bench(args, name, where):
 
     call("pack", str(folder() / f"{name}.onnx"), "-o", plan)
     runs = max(3, math.ceil(TURN / bench(3)))
-    return lambda: [bench(runs)]
+    return lambda: bench(runs)
 
 
-def times(args, name):
+def times(args, name, openvino):
     """Milliseconds of a run of each, the error, and the seconds for which the first session of ours is made."""
     import numpy as np
 
-    image, openvino = image_of(name), has_openvino()
-    with tempfile.TemporaryDirectory() as where:
+    kinds = [("cpu", args.threads), *(("ours", n) for n in INTRA_OP), *([("openvino", args.threads)] if openvino else [])]
+    with tempfile.TemporaryDirectory() as where, contextlib.ExitStack() as open_ones:
+        # One after the other, so that the later ones of ours find the times that the first one measured.
         os.environ["BLOCKTENSOR_CACHE"] = f"{where}/cache"
-        sessions, began = {"cpu": session(args, name, args.threads, None)}, time.perf_counter()
-        sessions[f"ours, {INTRA_OP[0]}"] = session(args, name, INTRA_OP[0], EP)
-        made = time.perf_counter() - began
-        sessions |= {f"ours, {n}": session(args, name, n, EP) for n in INTRA_OP[1:]}
-        if openvino:
-            sessions["openvino"] = session(args, name, args.threads, OPENVINO)
-        want, got = (sessions[key].run(None, {sessions[key].get_inputs()[0].name: image})[0] for key in ("cpu", f"ours, {INTRA_OP[0]}"))
-        error = np.linalg.norm(got.astype(np.float64) - want) / np.linalg.norm(want.astype(np.float64))
-        turns = {key: of_session(each, image) for key, each in sessions.items()}
+        processes, made = {}, {}
+        for key, n in kinds:
+            command = command_of(args, name, "turns", f"--of={where}", f"--of={key}", f"--of={n}")
+            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            open_ones.enter_context(process)
+            processes[key, n], made[key, n] = process, json.loads(process.stdout.readline())
+
+        def turn(process):
+            process.stdin.write("\n")
+            process.stdin.flush()
+            return json.loads(process.stdout.readline())
+
+        every = {kind: functools.partial(turn, process) for kind, process in processes.items()}
         if args.binary:
-            turns["bench"] = of_bench(args, name, where)
-        seconds = {key: [] for key in turns}
+            every["bench", 0] = of_bench(args, name, where)
+        seconds = {kind: [] for kind in every}
         for _ in range(max(1, round(args.seconds / TURN))):
-            for key, turn in turns.items():
-                seconds[key] += turn()
-    return {"ms": {key: float(np.median(runs)) * 1e3 for key, runs in seconds.items()}, "error": float(error), "made": made}
+            for kind, one in every.items():
+                seconds[kind].append(one())
+                time.sleep(REST)
+        first = ("ours", INTRA_OP[0])
+        want, got = (np.load(f"{where}/{key}{n}.npy").astype(np.float64) for key, n in (kinds[0], first))
+        error = np.linalg.norm(got - want) / np.linalg.norm(want)
+    return {kind: min(each) * 1e3 for kind, each in seconds.items()}, float(error), made[first]
+
+
+def command_of(args, name, which, *options):
+    """The command line of a process of its own."""
+    given = [f"--threads={args.threads}", *(f"--option={option}" for option in args.option), *options]
+    return [sys.executable, __file__, args.library, name, f"--part={which}", *given]
 
 
 def part(args, name, which, *options):
     """What a process of its own measures."""
-    given = [f"--seconds={args.seconds}", f"--threads={args.threads}", *(f"--option={option}" for option in [*args.option, *options])]
-    given += [f"--binary={args.binary}"] if args.binary else []
-    command = [sys.executable, __file__, args.library, name, f"--part={which}", *given]
+    command = command_of(args, name, which, *options)
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()[-1])
 
 
@@ -178,7 +198,7 @@ def memory_table(args):
         heads += [f"CPU provider{of}", f"weight_growth=1{of}", f"default{of}", "ratios"]
     print("| " + " | ".join(heads) + " |\n|---" + "|---:" * (len(heads) - 1) + "|")
     for name in args.networks:
-        cpu, least, default = part(args, name, "cpu"), part(args, name, "ours", "weight_growth=1"), part(args, name, "ours")
+        cpu, least, default = part(args, name, "cpu"), part(args, name, "ours", "--option=weight_growth=1"), part(args, name, "ours")
         row = [name.split("/")[-1]]
         for theirs, *ours in zip(cpu, least, default, strict=True):
             row += [f"{size:.0f} MB" for size in (theirs, *ours)]
@@ -187,22 +207,20 @@ def memory_table(args):
 
 
 def times_table(args):
-    ours = [f"ours, {n}" for n in INTRA_OP]
-    columns = ["cpu", "openvino", "bench", *ours]
-    heads = ["CPU provider", "OpenVINO", "`bench`", *(f"ours, intra-op {n}" for n in INTRA_OP)]
-    others = dict(zip(columns[:3], heads[:3], strict=True))
+    ours = [("ours", n) for n in INTRA_OP]
+    others = {("cpu", args.threads): "CPU provider", ("openvino", args.threads): "OpenVINO", ("bench", 0): "`bench`"}
+    heads = [*others.values(), *(f"ours, intra-op {n}" for n in INTRA_OP)]
     head = ["network", *heads, *(f"ours / {title}" for title in others.values()), "session made in", "memory", "CPU provider's", "difference"]
     print("| " + " | ".join(head) + " |\n|---" + "|---:" * (len(head) - 1) + "|")
-    ratios = {key: [] for key in others}
+    ratios, openvino = {key: [] for key in others}, part(args, args.networks[0], "openvino")
     for name in args.networks:
-        found, (memory_of_ours, _), (cpu, _) = (part(args, name, which) for which in ("times", "ours", "cpu"))
-        ms, row = found["ms"], [name.split("/")[-1]]
-        row += [f"{ms[key]:.2f} ms" if key in ms else "-" for key in columns]
+        (ms, error, made), (memory_of_ours, _), (cpu, _) = times(args, name, openvino), part(args, name, "ours"), part(args, name, "cpu")
+        row = [name.split("/")[-1], *(f"{ms[key]:.2f} ms" if key in ms else "-" for key in [*others, *ours])]
         for key in others:
             if key in ms:
                 ratios[key].append(ms[ours[0]] / ms[key])
             row.append(f"{ratios[key][-1]:.2f}" if key in ms else "-")
-        row += [f"{found['made']:.1f} s", f"{memory_of_ours:.0f} MB", f"{cpu:.0f} MB", f"{found['error']:.1e}"]
+        row += [f"{made:.1f} s", f"{memory_of_ours:.0f} MB", f"{cpu:.0f} MB", f"{error:.1e}"]
         print("| " + " | ".join(row) + " |", flush=True)
     for key, title in others.items():
         if ratios[key]:
@@ -214,22 +232,32 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("library")
     parser.add_argument("networks", nargs="*", default=NETWORKS)
-    parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--option", action="append", default=[])
     parser.add_argument("--binary")
     parser.add_argument("--memory", action="store_true")
-    parser.add_argument("--part", choices=["times", "ours", "cpu"], help=argparse.SUPPRESS)
+    parser.add_argument("--part", choices=["turns", "ours", "cpu", "openvino"], help=argparse.SUPPRESS)
+    parser.add_argument("--of", action="append", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.part:
         import onnxruntime as ort
 
         ort.register_execution_provider_library("blocktensor", os.path.abspath(args.library))
         (name,) = args.networks
-        # Other libraries print to the standard output.
-        with contextlib.redirect_stdout(sys.stderr):
-            answer = times(args, name) if args.part == "times" else memory(args, name, args.part == "ours")
-        print(json.dumps(answer))
+        if args.part == "turns":
+            answers = turns(args, name)
+        elif args.part == "openvino":
+            answers = iter([has_openvino()])
+        else:
+            answers = iter([memory(args, name, args.part == "ours")])
+        while True:
+            # Other libraries print to the standard output.
+            with contextlib.redirect_stdout(sys.stderr):
+                answer = next(answers, None)
+            if answer is None:
+                break
+            print(json.dumps(answer), flush=True)
     elif args.memory:
         memory_table(args)
     else:
