@@ -108,7 +108,7 @@ pub fn gather(given: &Inputs, option: &str, source: &Source, sizes: Sizes) -> Re
     let mut sizes = sizes;
     for slot in &slots {
         if let Some((array, from)) = &slot.value {
-            sizes = unify(slot, &array.dims, from, sizes)?;
+            sizes = unify(slot, &array.dims, from, sizes, source)?;
         }
     }
     let preprocess = Preprocess::of(&given.pictures)?;
@@ -128,7 +128,7 @@ pub fn gather(given: &Inputs, option: &str, source: &Source, sizes: Sizes) -> Re
             }
             let (array, told) = preprocess.load(&path, &want)?;
             let from = path.display().to_string();
-            sizes = unify(slot, &array.dims, &from, sizes)?;
+            sizes = unify(slot, &array.dims, &from, sizes, source)?;
             slot.value = Some((array, from));
             told.into_iter().for_each(note);
         }
@@ -273,7 +273,7 @@ fn set(
 }
 
 /// Compares sizes with the model's, and takes numbers for those that the model leaves open.
-fn unify(slot: &Slot<'_>, dims: &[usize], from: &str, mut sizes: Sizes) -> Result<Sizes> {
+fn unify(slot: &Slot<'_>, dims: &[usize], from: &str, mut sizes: Sizes, source: &Source) -> Result<Sizes> {
     let bad = |remedy: &str| {
         let text = format!("{from}: it has the sizes {dims:?}, and the {}; {remedy}", slot.text());
         Err(Failure::usage(OPTION, text))
@@ -286,7 +286,7 @@ fn unify(slot: &Slot<'_>, dims: &[usize], from: &str, mut sizes: Sizes) -> Resul
         }
         Err(Misfit::Rank) => bad("pass as many axes as the model has"),
         Err(Misfit::Axis(axis)) => match (&slot.dims[axis], before.number(&slot.dims[axis])) {
-            (Dim::Size(_), _) => bad("change the file, or export the model with open sizes"),
+            (Dim::Size(_), _) => bad(source.remedy_of_fixed_size()),
             (Dim::Named(name), None) => {
                 bad(&format!("pass a file where all axes called `{name}` have one size"))
             }

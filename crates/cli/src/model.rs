@@ -67,6 +67,14 @@ impl Source {
         }
     }
 
+    /// What helps where a file has other sizes than an input whose sizes are fixed.
+    pub fn remedy_of_fixed_size(&self) -> &'static str {
+        match self {
+            Source::Onnx(_) => "change the file, or export the model with open sizes",
+            Source::Packed(..) => "change the file, or pack the model for its sizes (`pack --size`)",
+        }
+    }
+
     /// Refuses a value for a constant of the model. A plan does not know the names of its constants.
     pub fn check_given(&self, name: &str) -> Result<(), Error> {
         match self {

@@ -63,6 +63,9 @@ fn models_that_compute_with_integers_are_packed() {
     write_i64s(&y, &[4]);
     run(&["pack", text(&path), "-o", text(&plan)]).succeeds();
     run(&["run", text(&plan), "--input", text(&x), "--check-outputs", text(&y)]).succeeds();
+    // Another size needs another plan.
+    write_npy(&x, "<f4", [1f32, 5.0, 7.0].map(f32::to_le_bytes));
+    run(&["run", text(&plan), "--input", text(&x)]).fails(2, &["the sizes [3]", "`pack --size`"]);
 }
 
 /// Planning runs with zeros: the divisor is 0 there, and in no run.
