@@ -2,7 +2,7 @@
 
 use blocktensor_graph::Sizes;
 use blocktensor_onnx::{Attribute, HostModel, HostNode, HostValue, Importer};
-use rten_onnx::onnx::AttributeProto;
+use rten_onnx::onnx::{AttributeProto, DataType};
 
 use crate::support::{Model, assert_close, float, floats, int, ramp, word};
 
@@ -69,6 +69,30 @@ fn linear_layers_with_activations() {
     assert_close(&run(vec![word("activation", "Relu")]), &[0.0, 4.5]);
     let leaky = vec![word("activation", "LeakyRelu"), float("activation_alpha", 0.5)];
     assert_close(&run(leaky), &[-1.5, 4.5]);
+}
+
+/// What ONNX Runtime's quantiser writes with `UseQDQContribOps`.
+#[test]
+fn quantised_numbers() {
+    let model = |of: DataType, zero: i16| {
+        let model = Model::new().input("x", &[4]).pair("a", 2.0, of, zero);
+        let model = of_microsoft(model.node("QuantizeLinear", &["x", "a_scale", "a_zero"], &["q"]));
+        of_microsoft(model.node("DequantizeLinear", &["q", "a_scale", "a_zero"], &["y"])).output("y")
+    };
+    let x = [-300.0, 3.0, 4.9, 400.0];
+    let run = |model: Model| model.run(&[("x", &[4], &x)]).swap_remove(0).1;
+    // 1.5 is halfway between 1 and 2, of which 2 is even.
+    assert_eq!(run(model(DataType::UINT8, 128)), [-256.0, 4.0, 4.0, 254.0]);
+    assert_eq!(run(model(DataType::INT8, 0)), [-256.0, 4.0, 4.0, 254.0]);
+    let axis = |at: i64| {
+        let model = Model::new().input("x", &[2, 2]).floats("s", &[2], &[1.0, 4.0]);
+        let model = model.bytes_of("z", DataType::INT8, &[2], &[0, 1]);
+        let model =
+            of_microsoft(model.node_with("QuantizeLinear", &["x", "s", "z"], &["y"], vec![int("axis", at)]));
+        model.output("y").run(&[("x", &[2, 2], &[8.0, 8.0, -4.0, -4.0])]).swap_remove(0).1
+    };
+    assert_eq!(axis(1), [8.0, 3.0, -4.0, 0.0]);
+    assert_eq!(axis(0), [8.0, 8.0, 0.0, 0.0]);
 }
 
 #[test]

@@ -311,3 +311,26 @@ fn trilu_keeps_one_side_of_a_diagonal() {
     assert_close(&run(k(1), &["x", "k"], vec![int("upper", 1)]), &kept(&[1, 2, 5]));
     assert_close(&run(k(-1), &["x", "k"], vec![int("upper", 0)]), &kept(&[3]));
 }
+
+/// Two images of one channel with the mean 2 and the variance 5, and running statistics of 10 and 4.
+#[test]
+fn batch_norm_before_version_14_is_trained_where_it_has_results_of_training() {
+    let x = [-1.0, 1.0, 3.0, 5.0];
+    let model = |outputs: &[&str]| {
+        let model = Model::new().opset(13).input("x", &[2, 1, 2]);
+        let model = model.floats("s", &[1], &[2.0]).floats("b", &[1], &[1.0]);
+        let model = model.floats("m", &[1], &[10.0]).floats("v", &[1], &[4.0]);
+        let attributes = vec![float("epsilon", 0.0), float("momentum", 0.75)];
+        model.node_with("BatchNormalization", &["x", "s", "b", "m", "v"], outputs, attributes).output("y")
+    };
+    let run = |model: Model| model.run(&[("x", &[2, 1, 2], &x)]);
+    let normal = |mean: f32, variance: f32| x.map(|x| (x - mean) / variance.sqrt() * 2.0 + 1.0);
+    assert_close(&run(model(&["y"]))[0].1, &normal(10.0, 4.0));
+    assert_close(&run(model(&["y", "", "", "", ""]))[0].1, &normal(10.0, 4.0));
+    let trained = ["y", "mean", "var", "saved_mean", "saved_var"];
+    assert_close(&run(model(&trained))[0].1, &normal(2.0, 5.0));
+    let got = run(model(&trained).output("mean").output("var"));
+    assert_close(&got[0].1, &normal(2.0, 5.0));
+    assert_close(&got[1].1, &[8.0]);
+    assert_close(&got[2].1, &[4.25]);
+}

@@ -1,4 +1,5 @@
-//! Ops of `com.microsoft` that ONNX Runtime writes into networks for images when it saves a model that it has optimised.
+//! Ops of `com.microsoft` that ONNX Runtime writes into networks for images when it saves a model that it has optimised, and those that
+//! its quantiser writes in the place of ONNX's (`UseQDQContribOps`).
 
 use blocktensor_graph::{Expansion, Result, Value};
 
@@ -7,6 +8,7 @@ use super::conv::{WINDOW, conv};
 use super::elementwise::hard_sigmoid_of;
 use super::linear::{GEMM, gemm, product, scaled};
 use super::norm::layer_norm_of;
+use super::quantize::{dequantize_linear, quantize_linear};
 use super::{Attributes, Op, broadcast, build, joined, op};
 use crate::node::{Kind, OnnxNode};
 
@@ -34,10 +36,12 @@ const FUSED_MATMUL: Attributes = &[
 ];
 
 pub(super) const OPS: &[Op] = &[
+    op("DequantizeLinear", dequantize_linear, &[("axis", Kind::Int)]),
     op("FusedConv", fused_conv, FUSED_CONV),
     op("FusedGemm", fused_gemm, FUSED_GEMM),
     op("FusedMatMul", fused_matmul, FUSED_MATMUL),
     op("Gelu", gelu, &[]),
+    op("QuantizeLinear", quantize_linear, &[("axis", Kind::Int)]),
     op("QuickGelu", quick_gelu, &[("alpha", Kind::Float)]),
     op("SkipLayerNormalization", skip_layer_norm, &[("epsilon", Kind::Float)]),
 ];

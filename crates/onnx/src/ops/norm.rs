@@ -46,7 +46,12 @@ fn epsilon(node: &OnnxNode) -> f32 {
 /// Statistics are computed in f32 or f64 here, whatever the model asks for.
 fn batch_norm(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
     let x = float_input(inputs, 0, cx)?;
-    if node.int("training_mode").unwrap_or(0) != 0 {
+    // Before version 14 there was no attribute: a node that has the results of training computes them.
+    let is_training = match node.version() {
+        ..14 => node.outputs.iter().skip(1).any(|has_name| *has_name),
+        _ => node.int("training_mode").unwrap_or(0) != 0,
+    };
+    if is_training {
         return batch_norm_of_batch(node, inputs, cx);
     }
     let operands = [

@@ -96,7 +96,11 @@ fn scale_and_axis(
     Ok((scale, axis))
 }
 
-fn quantize_linear(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+pub(super) fn quantize_linear(
+    node: &OnnxNode,
+    inputs: &[Option<Value>],
+    cx: &mut Expansion<'_>,
+) -> Result<Vec<Value>> {
     let x = float_input(inputs, 0, cx)?;
     let (scale, axis) = scale_and_axis(node, inputs, x, cx)?;
     let (zero_point, of) = zero_point(maybe(inputs, 2), cx)?;
@@ -135,7 +139,7 @@ pub(super) fn quantized(
     cx.op("quantize", &operands, &[("axis", axis), ("dtype", of.dtype().name().into())])
 }
 
-fn dequantize_linear(
+pub(super) fn dequantize_linear(
     node: &OnnxNode,
     inputs: &[Option<Value>],
     cx: &mut Expansion<'_>,
