@@ -13,7 +13,7 @@ use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict};
+use pyo3::types::{PyCapsule, PyDict, PyMemoryView};
 
 use crate::errors::{Failure, Outcome, text_of};
 use crate::integers;
@@ -71,17 +71,22 @@ pub(crate) fn import_for(
         let capsule = capsule(x).map_err(|e| not_exported(op, argument, x, e))?;
         return Ok(of_capsule(&capsule, op, argument, others, unaligned).map_err(refused)?.into());
     }
-    if let Ok(buffer) = PyUntypedBuffer::get(x) {
-        if others == OtherTypes::IntegersAsS32
-            && let Some(converted) = integers::of_buffer(x).map_err(refused)?
-        {
-            return Ok(converted.into());
+    let mut got = x.get_type().fully_qualified_name()?.to_string();
+    let mut remedy = "pass a tensor or a numpy array";
+    // A view knows sizes and strides where the object does not say them, as arrays of ctypes.
+    if let Ok(view) = PyMemoryView::from(x) {
+        if let Ok(buffer) = PyUntypedBuffer::get(&view) {
+            if others == OtherTypes::IntegersAsS32
+                && let Some(converted) = integers::of_buffer(&view).map_err(refused)?
+            {
+                return Ok(converted.into());
+            }
+            return Ok(of_buffer(op, argument, buffer, takes, others, unaligned).map_err(refused)?.into());
         }
-        return Ok(of_buffer(op, argument, buffer, takes, others, unaligned).map_err(refused)?.into());
+        got += ", a buffer without axes";
+        remedy = "pass `numpy.asarray(x)`";
     }
-    let got = x.get_type().fully_qualified_name()?.to_string();
     let rule = "it is a tensor: a blocktensor.Tensor, or an object with `__dlpack__` or the buffer protocol";
-    let remedy = "pass a tensor or a numpy array";
     Err(Error::InvalidArgument(Complaint::new(op, argument.to_string(), got, rule, remedy)).into())
 }
 

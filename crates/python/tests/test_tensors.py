@@ -49,6 +49,20 @@ def test_dtypes_and_the_buffer_protocol(dtype):
     assert t.numpy()[2, 3] == 11
 
 
+def test_arrays_of_ctypes_say_no_strides():
+    array = ((ctypes.c_float * 3) * 2)((1, 2, 3), (4, 5, 6))
+    t = bt.from_dlpack(array)
+    assert t.data_ptr() == ctypes.addressof(array)
+    np.testing.assert_array_equal(t.numpy(), [[1, 2, 3], [4, 5, 6]])
+    np.testing.assert_array_equal(bt.ops.relu((ctypes.c_float * 2)(-1, 2)).numpy(), [0, 2])
+    with pytest.raises(bt.DlpackUnsupported, match="got f64"):
+        bt.from_dlpack((ctypes.c_double * 2)())
+    for number in (np.float32(3), np.uint8(3), memoryview(np.float32(3))):
+        with pytest.raises(bt.InvalidArgument, match=r"a buffer without axes.*pass `numpy.asarray\(x\)`"):
+            bt.from_dlpack(number)
+        assert bt.from_dlpack(np.asarray(number)).numpy() == 3
+
+
 def test_what_cannot_come_in_says_why():
     with pytest.raises(bt.DlpackUnsupported, match="f32, bf16, f16, u8, s8 or s32") as e:
         bt.from_dlpack(np.zeros(3))

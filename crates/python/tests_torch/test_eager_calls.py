@@ -363,3 +363,44 @@ def test_the_remedy_of_a_mask_works(call):
         call(mask)
     assert '`.to_dtype("f32")`' in e.value.remedy and "int8" not in e.value.remedy
     close(call(mask.to_dtype("f32")), call((X > 0).float()))
+
+
+TO_F32 = {
+    "sum": lambda x, **dtype: x.sum(**dtype),
+    "sum of axes": lambda x, **dtype: torch.sum(x, (2, 3), keepdim=True, **dtype),
+    "mean": lambda x, **dtype: x.mean((2, 3), **dtype),
+    "prod": lambda x, **dtype: x.prod(1, **dtype),
+    "softmax": lambda x, **dtype: F.softmax(x, 1, **dtype),
+    "log_softmax": lambda x, **dtype: F.log_softmax(x, 1, **dtype),
+    "vector_norm": lambda x, **dtype: torch.linalg.vector_norm(x, **dtype),
+    "norm": lambda x, **dtype: torch.norm(x, **dtype),
+}
+
+
+@pytest.mark.parametrize("call", TO_F32.values(), ids=TO_F32)
+def test_what_is_to_be_f32_is_computed_in_f32(call):
+    """Of bf16, whose sums would be rounded to it."""
+    x = torch.rand(1, 16, 33, 31).bfloat16()
+    got = call(eager(x), dtype=torch.float32)
+    assert got.dtype == torch.float32
+    close(got, call(x.double()).float())
+    assert call(eager(x)).dtype == torch.bfloat16
+
+
+def test_what_is_to_be_f32_stays_blocked():
+    x = torch.ones(1, 16, 33, 33).bfloat16()
+    got = eager(x).to_blocked().sum((2, 3), keepdim=True, dtype=torch.float32)
+    assert got.held.is_blocked
+    close(got, torch.full((1, 16, 1, 1), 1089.0))
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (2, 3)], ids=str)
+def test_any_and_all_are_defined_of_no_elements(shape):
+    x = torch.zeros(shape)
+    for compare in (torch.gt, torch.eq):
+        mask, own = compare(x, 0), compare(eager(x), 0)
+        for name in ("any", "all"):
+            for axes in ((), (0,), (1,)):
+                wanted = getattr(mask, name)(*axes)
+                for got in (getattr(own, name)(*axes), getattr(torch, name)(own, *axes)):
+                    assert torch.equal(got.to_strided().torch().bool(), wanted), (name, axes)

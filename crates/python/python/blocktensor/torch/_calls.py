@@ -378,6 +378,9 @@ def _result(name: str, form: Form, arguments: list[Any], keywords: dict[str, Any
         for x in (*values, *named.values()):
             if isinstance(x, torch.dtype) and x != torch.float32:
                 raise Unsupported(f"a result of {x}; its result is f32")
+        if name not in FACTORIES and torch.float32 in (*values, *named.values()):
+            # As PyTorch, which converts before it computes.
+            values = [x if not isinstance(x, Value) or x.tensor.dtype == "f32" else value_of(x.tensor.to_dtype("f32")) for x in values]
     if name not in TABLE:
         if name in WITHOUT_OP:
             raise Unsupported(WITHOUT_OP[name])

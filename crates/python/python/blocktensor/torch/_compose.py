@@ -333,8 +333,11 @@ def variance(
 
 @aten("any", "all")
 def truth_of_all(b: Builder, x: Value, dim: Any = None, keepdim: bool = False) -> Value:
-    found = b.op("amax" if b.name == "any" else "amin", x=_truth(b, x), axes=axes_of(dim), keepdim=keepdim)
-    return b.op("ne_scalar", x=found, other=0.0)
+    # Sums are defined of no elements too, and none of ones rounds to 0.
+    if b.name == "any":
+        return b.op("ne_scalar", x=b.op("sum", x=_truth(b, x), axes=axes_of(dim), keepdim=keepdim), other=0.0)
+    others = as_f32(b, b.op("eq_scalar", x=_truth(b, x), other=0.0))
+    return b.op("eq_scalar", x=b.op("sum", x=others, axes=axes_of(dim), keepdim=keepdim), other=0.0)
 
 
 @aten("logsumexp")

@@ -257,14 +257,16 @@ class EagerTensor(Answers):
 
     def any(self, dim: Any = (), keepdim: bool = False) -> "EagerTensor":
         """A mask (u8): where elements along the axes are not all 0."""
-        return self._is_nonzero().amax(dim, keepdim) != 0  # type: ignore[no-any-return]
+        # Sums are defined of no elements too, and none of ones rounds to 0.
+        return self._where("ne").sum(dim, keepdim) != 0  # type: ignore[no-any-return]
 
     def all(self, dim: Any = (), keepdim: bool = False) -> "EagerTensor":
         """A mask (u8): where elements along the axes are all other than 0."""
-        return self._is_nonzero().amin(dim, keepdim) != 0  # type: ignore[no-any-return]
+        return self._where("eq").sum(dim, keepdim) == 0  # type: ignore[no-any-return]
 
-    def _is_nonzero(self) -> Any:
-        return EagerTensor(_two("ne", self, 0).held.to_dtype("f32"))
+    def _where(self, comparison: str) -> Any:
+        """Ones and zeros: how elements compare with 0."""
+        return EagerTensor(_two(comparison, self, 0).held.to_dtype("f32"))
 
     def requires_grad_(self, requires_grad: bool = True) -> "EagerTensor":
         if requires_grad:
