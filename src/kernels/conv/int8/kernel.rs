@@ -230,9 +230,9 @@ impl Tile for SummedBlock<'_, '_, '_> {
     }
 }
 
-/// Adds up rows of a block whose lanes each read their own channel; each row has a sink. `row` is the first, and the source of the next
+/// Adds up rows of a block whose lanes each read their own channel, each row into the next sink. `row` is the first, and the source of the next
 /// begins `step` **bytes** further on. Taps of the kernel's rows are those of `taps` that begin one.
-pub(super) fn own(row: Row<'_>, step: usize, shifts: Shifts, sinks: &mut [Sink<'_>]) {
+pub(super) fn own(row: Row<'_>, step: usize, shifts: Shifts, sinks: &mut dyn Iterator<Item = Sink<'_>>) {
     bytes::dispatch(Own { row, step, shifts, sinks });
 }
 
@@ -240,7 +240,7 @@ struct Own<'a, 's, 'k> {
     row: Row<'a>,
     step: usize,
     shifts: Shifts,
-    sinks: &'s mut [Sink<'k>],
+    sinks: &'s mut dyn Iterator<Item = Sink<'k>>,
 }
 
 impl ByteLoop for Own<'_, '_, '_> {
@@ -248,8 +248,8 @@ impl ByteLoop for Own<'_, '_, '_> {
     fn run<V: ByteVector>(self, proof: V::Proof) {
         let Own { row, step, shifts, sinks } = self;
         let vectors = shifts.begins()[QUAD];
-        for (y, sink) in sinks.iter_mut().enumerate() {
-            let width = sink.len();
+        for (y, mut sink) in sinks.enumerate() {
+            let (width, sink) = (sink.len(), &mut sink);
             let one = OwnRow { row: Row { src: &row.src[y * step..], ..row }, shifts, vectors, sink };
             match shifts {
                 Shifts { width: 3, step: 1 } => run_few::<V, _>(Unrolled::<3, 1>(one), proof, width),
