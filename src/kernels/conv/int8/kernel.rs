@@ -286,14 +286,14 @@ impl Tile for OwnRow<'_, '_, '_> {
     fn tile<V: ByteVector, const P: usize>(&mut self, proof: V::Proof, x: usize) {
         let Row { src, pixel, taps, weights, start, .. } = self.row;
         let mut sums = [[V::load(proof, &start[0])]; P];
-        let weights = weights.chunks_exact(self.vectors);
+        let (weights, order) = (weights.chunks_exact(self.vectors), V::order(proof));
         for (row, weights) in taps.chunks_exact(self.shifts.width).zip(weights) {
             let (at, _) = row[0];
             for (q, w) in weights[..self.shifts.vectors(0)].iter().enumerate() {
                 let w = V::bytes(proof, w);
                 let from = &src[at + q * QUAD * BLOCK + x * pixel..][..(P - 1) * pixel + QUAD * BLOCK];
                 for_each_below!(p < P => {
-                    let pixels = V::pixels(proof, four_pixels(&from[p * pixel..], 0));
+                    let pixels = V::pixels(proof, order, four_pixels(&from[p * pixel..], 0));
                     sums[p][0] = sums[p][0].add_products(pixels, w);
                 });
             }
@@ -321,13 +321,14 @@ impl<const K: usize, const S: usize> Tile for Unrolled<'_, '_, '_, K, S> {
         let Row { src, taps, weights, start, .. } = self.0.row;
         let mut sums = [[V::load(proof, &start[0])]; P];
         let fours = ((P - 1) * S + K).div_ceil(QUAD);
+        let order = V::order(proof);
         for (row, weights) in taps.chunks_exact(K).zip(weights.chunks_exact(Self::BEGINS[QUAD])) {
             let (at, _) = row[0];
             let from = &src[at + x * S * BLOCK..][..fours * QUAD * BLOCK];
             // At most 8, where 14 outputs are 2 pixels apart; the macro counts to 14.
-            let mut pixels = [V::pixels(proof, four_pixels(from, 0)); 14];
+            let mut pixels = [V::pixels(proof, order, four_pixels(from, 0)); 14];
             for_each_below!(k < fours => {
-                pixels[k] = V::pixels(proof, four_pixels(from, k));
+                pixels[k] = V::pixels(proof, order, four_pixels(from, k));
             });
             for_each_below!(p < P => {
                 let (first, shift) = (p * S / QUAD, p * S % QUAD);
