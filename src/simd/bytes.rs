@@ -195,7 +195,8 @@ mod tests {
             sums.add_products(V::splat(proof, [255, 1, 2, 3]), V::bytes(proof, &weights)).store(&mut got);
             let want = |l: usize| (0..4).map(|k| product([255, 1, 2, 3][k], weights[4 * l + k])).sum::<i32>();
             assert_eq!(got, std::array::from_fn(|l| start[l] + want(l)));
-            sums.add_products(V::pixels(proof, V::order(proof), &src), V::bytes(proof, &weights)).store(&mut got);
+            sums.add_products(V::pixels(proof, V::order(proof), &src), V::bytes(proof, &weights))
+                .store(&mut got);
             let want = |l: usize| (0..4).map(|k| product(src[16 * k + l], weights[4 * l + k])).sum::<i32>();
             assert_eq!(got, std::array::from_fn(|l| start[l] + want(l)));
             check_numbers::<V>(proof);

@@ -8,6 +8,9 @@ use crate::simd::{Loop, prefetch};
 /// Four quads are a pixel's bytes in a plane.
 const QUADS: usize = BLOCK / QUAD;
 
+/// **Bytes** of two pixels.
+const TWO_BLOCKS: usize = 2 * BLOCK;
+
 /// The channels of a plane that a row reads: where they begin, and which quads of the four.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
@@ -115,13 +118,16 @@ impl<const O: usize> Tile for Shared<'_, '_, '_, O> {
     fn tile<V: ByteVector, const P: usize>(&mut self, proof: V::Proof, x: usize) {
         match self.row.pixel {
             BLOCK => self.sums::<V, P, BLOCK>(proof, x),
+            // Every second pixel.
+            TWO_BLOCKS => self.sums::<V, P, TWO_BLOCKS>(proof, x),
             _ => self.sums::<V, P, 0>(proof, x),
         }
     }
 }
 
 impl<const O: usize> Shared<'_, '_, '_, O> {
-    /// `D` is the distance of pixels, if it is known when this is compiled, else 0.
+    /// `D` is the distance of pixels, if it is known when this is compiled, else 0: then LLVM checks and loads all pixels first, and has
+    /// no registers for them.
     #[inline(always)]
     fn sums<V: ByteVector, const P: usize, const D: usize>(&mut self, proof: V::Proof, x: usize) {
         let Row { src, pixel, taps, kernel, weights, ahead, start } = self.row;

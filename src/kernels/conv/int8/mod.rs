@@ -173,17 +173,18 @@ impl Operation<'_> {
     /// What the sums of a block begin with: the bias, minus the zero point times the sum of the weights that it meets.
     fn start(&self, phase: &Phase, block: usize) -> [i32; BLOCK] {
         let plan = self.plan;
-        let bias = self.operands.finish.bias.unwrap_or_default();
+        let of_tap = |tap: usize| &self.sums[(tap * plan.blocks() + block) * BLOCK..][..BLOCK];
         let mut start = [0; BLOCK];
-        for (lane, start) in start.iter_mut().enumerate() {
-            let o = block * BLOCK + lane;
-            let of_tap = |tap: usize| self.sums[tap * plan.blocks() * BLOCK + o];
-            let sum =
-                if plan.g.transposed { phase.taps(&plan.g).map(of_tap).sum() } else { self.sums[o] };
-            // It wraps where the products do: the sum of both fits, as `ordered` checked.
-            let bias = bias.get(o).map_or(0, |&b| b as i32);
-            *start = bias.wrapping_sub(plan.unsigned_zero_point().wrapping_mul(sum));
+        let mut add = |sums: &[i32]| start.iter_mut().zip(sums).for_each(|(to, sum)| *to += sum);
+        match plan.g.transposed {
+            true => phase.taps(&plan.g).for_each(|tap| add(of_tap(tap))),
+            false => add(of_tap(0)),
         }
+        let zero_point = plan.unsigned_zero_point();
+        let bias = self.operands.finish.bias.map_or(&[][..], |bias| &bias[plan.channels_of(block)]);
+        // It wraps where the products do: the sum of both fits, as `ordered` checked.
+        start.iter_mut().for_each(|start| *start = zero_point.wrapping_mul(*start).wrapping_neg());
+        start.iter_mut().zip(bias).for_each(|(start, &bias)| *start = start.wrapping_add(bias as i32));
         start
     }
 
@@ -201,13 +202,19 @@ impl Operation<'_> {
         let Position { n, first, rows, width } = *position;
         let weights = &self.weights[unit.weights..];
         let (finish, shifts) = (&self.operands.finish, plan.shifts());
-        // The same one twice, if there is one.
-        let numbers = [unit.block, unit.block + unit.count - 1];
-        let start = &numbers.map(|block| self.start(phase, block))[..unit.count];
+        let (first_block, is_pair) = (unit.block, unit.count == PAIR);
+        let last_block = first_block + unit.count - 1;
+        let mut start = [self.start(phase, first_block); PAIR];
         let [first_steps, last_steps] = &mut tools.steps;
+        let first_steps = first_steps.set(plan, finish, first_block);
+        let last_steps = if is_pair { last_steps.set(plan, finish, last_block) } else { None };
+        if is_pair {
+            start[1] = self.start(phase, last_block);
+        }
+        let start = &start[..unit.count];
         let blocks = [
-            Block::new(plan, numbers[0], finish, first_steps.set(plan, finish, numbers[0])),
-            Block::new(plan, numbers[1], finish, last_steps.set(plan, finish, numbers[1])),
+            Block::new(plan, first_block, finish, first_steps),
+            Block::new(plan, last_block, finish, last_steps),
         ];
         let residual = self.operands.residual.map(|r| r.bytes);
         let mut writer = Rows::new(plan, &blocks[..unit.count], residual, &mut tools.rows);

@@ -194,6 +194,7 @@ impl Window {
             let end = (plan.src.spatial[2] as isize - at).clamp(begin as isize, each as isize) as usize;
             (i * each + begin..i * each + end, (at + begin as isize).max(0) as usize)
         };
+        let only = (pieces == 1).then(|| part(0));
         let pad = |to: &mut [u8]| {
             if !has_padding && !to.is_empty() {
                 to.fill(padding);
@@ -213,7 +214,8 @@ impl Window {
                     };
                     let at = RowIndex { n, block: plane, d, h };
                     let mut done = 0;
-                    for (inside, x) in (0..pieces).map(part) {
+                    for i in 0..pieces {
+                        let (inside, x) = only.clone().unwrap_or_else(|| part(i));
                         pad(&mut row[done * lanes..inside.start * lanes]);
                         done = inside.end;
                         if inside.is_empty() {
