@@ -39,7 +39,7 @@ use crate::kernels::conv::tiled::Out;
 use crate::kernels::lanes::RowIndex;
 use crate::machine::machine;
 use crate::simd::matrix::{Factors, Steps};
-use crate::threads::{current_threads, parallel_in_turns, share};
+use crate::threads::{current_threads, parallel_for, share};
 
 /// Tasks for each thread of the team at least, so that a slow one costs little.
 const TASKS_PER_THREAD: usize = 4;
@@ -83,7 +83,8 @@ impl Operation<'_> {
         let Cut { rows, width, groups } = cut;
         let (heights, widths) = (height.div_ceil(rows), all_width.div_ceil(width));
         let prepared = Reading::new(plan, phase, &plan.units[0], &window, [rows, width]);
-        parallel_in_turns(plan.dst.n * depth * heights * widths * groups, |task| {
+        // Ranges: the parts of the source that a thread reads are mostly those that it wrote in the op before.
+        parallel_for(plan.dst.n * depth * heights * widths * groups, |task| {
             let (rest, group) = (task / groups, task % groups);
             let (rest, w) = (rest / widths, rest % widths * width);
             let (rest, h) = (rest / heights, rest % heights * rows);
@@ -152,9 +153,7 @@ impl Operation<'_> {
             let mut copied = 0..0;
             for number in units {
                 let unit = &plan.units[number];
-                // The same thread has the unit that comes so many units later.
-                let next =
-                    plan.units.get(number + if cut.groups < plan.units.len() { 1 } else { self.threads });
+                let next = plan.units.get(number + 1);
                 if !unit.reads_as(of) {
                     (of, other) = (unit, reading_of(unit));
                 }
