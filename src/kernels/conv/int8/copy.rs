@@ -12,8 +12,8 @@ thread_local! {
     static KEPT: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// Calls `f` with so many **bytes** of unspecified content, aligned as storage. What fits into a core's second cache the thread keeps: in
-/// other memory, which another core has written, a copy takes twice as long.
+/// Calls `f` with so many **bytes** of unspecified content, aligned as storage. What fits into a core's second cache the thread keeps: it
+/// is still there, and nobody else asks for it under a lock.
 pub(super) fn with_copy(op: &'static str, bytes: usize, f: impl FnOnce(&mut [u8])) -> Result<()> {
     if bytes > isize::MAX as usize {
         return Err(Error::out_of_memory(bytes, op));
