@@ -19,8 +19,11 @@ pub(crate) trait ByteVector: Copy {
     fn bytes(proof: Self::Proof, x: &[u8; 64]) -> Self;
     /// The same four bytes in each lane.
     fn splat(proof: Self::Proof, x: [u8; 4]) -> Self;
+    /// What [`pixels`](Self::pixels) orders by: made once for many.
+    type Order: Copy;
+    fn order(proof: Self::Proof) -> Self::Order;
     /// Four pixels of 16 channels each as 16 channels of four pixels each.
-    fn pixels(proof: Self::Proof, x: &[u8; 64]) -> Self;
+    fn pixels(proof: Self::Proof, order: Self::Order, x: &[u8; 64]) -> Self;
     /// Adds to each sum four products, of an unsigned byte of `src` and a signed byte of `weights`.
     fn add_products(self, src: Self, weights: Self) -> Self;
     /// 16 bytes as integers of 32 bits.
@@ -93,8 +96,11 @@ impl ByteVector for PlainBytes {
     fn splat((): (), x: [u8; 4]) -> Self {
         PlainBytes([x; 16])
     }
+    type Order = ();
     #[inline(always)]
-    fn pixels((): (), x: &[u8; 64]) -> Self {
+    fn order((): ()) {}
+    #[inline(always)]
+    fn pixels((): (), (): (), x: &[u8; 64]) -> Self {
         PlainBytes(std::array::from_fn(|l| std::array::from_fn(|k| x[16 * k + l])))
     }
     #[inline(always)]
@@ -189,7 +195,8 @@ mod tests {
             sums.add_products(V::splat(proof, [255, 1, 2, 3]), V::bytes(proof, &weights)).store(&mut got);
             let want = |l: usize| (0..4).map(|k| product([255, 1, 2, 3][k], weights[4 * l + k])).sum::<i32>();
             assert_eq!(got, std::array::from_fn(|l| start[l] + want(l)));
-            sums.add_products(V::pixels(proof, &src), V::bytes(proof, &weights)).store(&mut got);
+            sums.add_products(V::pixels(proof, V::order(proof), &src), V::bytes(proof, &weights))
+                .store(&mut got);
             let want = |l: usize| (0..4).map(|k| product(src[16 * k + l], weights[4 * l + k])).sum::<i32>();
             assert_eq!(got, std::array::from_fn(|l| start[l] + want(l)));
             check_numbers::<V>(proof);

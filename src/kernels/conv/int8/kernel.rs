@@ -8,6 +8,9 @@ use crate::simd::{Loop, prefetch};
 /// Four quads are a pixel's bytes in a plane.
 const QUADS: usize = BLOCK / QUAD;
 
+/// **Bytes** of two pixels.
+const TWO_BLOCKS: usize = 2 * BLOCK;
+
 /// The channels of a plane that a row reads: where they begin, and which quads of the four.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
@@ -115,13 +118,16 @@ impl<const O: usize> Tile for Shared<'_, '_, '_, O> {
     fn tile<V: ByteVector, const P: usize>(&mut self, proof: V::Proof, x: usize) {
         match self.row.pixel {
             BLOCK => self.sums::<V, P, BLOCK>(proof, x),
+            // Every second pixel.
+            TWO_BLOCKS => self.sums::<V, P, TWO_BLOCKS>(proof, x),
             _ => self.sums::<V, P, 0>(proof, x),
         }
     }
 }
 
 impl<const O: usize> Shared<'_, '_, '_, O> {
-    /// `D` is the distance of pixels, if it is known when this is compiled, else 0.
+    /// `D` is the distance of pixels, if it is known when this is compiled, else 0: then LLVM checks and loads all pixels first, and has
+    /// no registers for them.
     #[inline(always)]
     fn sums<V: ByteVector, const P: usize, const D: usize>(&mut self, proof: V::Proof, x: usize) {
         let Row { src, pixel, taps, kernel, weights, ahead, start } = self.row;
@@ -230,9 +236,9 @@ impl Tile for SummedBlock<'_, '_, '_> {
     }
 }
 
-/// Adds up rows of a block whose lanes each read their own channel; each row has a sink. `row` is the first, and the source of the next
+/// Adds up rows of a block whose lanes each read their own channel, each row into the next sink. `row` is the first, and the source of the next
 /// begins `step` **bytes** further on. Taps of the kernel's rows are those of `taps` that begin one.
-pub(super) fn own(row: Row<'_>, step: usize, shifts: Shifts, sinks: &mut [Sink<'_>]) {
+pub(super) fn own(row: Row<'_>, step: usize, shifts: Shifts, sinks: &mut dyn Iterator<Item = Sink<'_>>) {
     bytes::dispatch(Own { row, step, shifts, sinks });
 }
 
@@ -240,7 +246,7 @@ struct Own<'a, 's, 'k> {
     row: Row<'a>,
     step: usize,
     shifts: Shifts,
-    sinks: &'s mut [Sink<'k>],
+    sinks: &'s mut dyn Iterator<Item = Sink<'k>>,
 }
 
 impl ByteLoop for Own<'_, '_, '_> {
@@ -248,8 +254,8 @@ impl ByteLoop for Own<'_, '_, '_> {
     fn run<V: ByteVector>(self, proof: V::Proof) {
         let Own { row, step, shifts, sinks } = self;
         let vectors = shifts.begins()[QUAD];
-        for (y, sink) in sinks.iter_mut().enumerate() {
-            let width = sink.len();
+        for (y, mut sink) in sinks.enumerate() {
+            let (width, sink) = (sink.len(), &mut sink);
             let one = OwnRow { row: Row { src: &row.src[y * step..], ..row }, shifts, vectors, sink };
             match shifts {
                 Shifts { width: 3, step: 1 } => run_few::<V, _>(Unrolled::<3, 1>(one), proof, width),
@@ -286,14 +292,14 @@ impl Tile for OwnRow<'_, '_, '_> {
     fn tile<V: ByteVector, const P: usize>(&mut self, proof: V::Proof, x: usize) {
         let Row { src, pixel, taps, weights, start, .. } = self.row;
         let mut sums = [[V::load(proof, &start[0])]; P];
-        let weights = weights.chunks_exact(self.vectors);
+        let (weights, order) = (weights.chunks_exact(self.vectors), V::order(proof));
         for (row, weights) in taps.chunks_exact(self.shifts.width).zip(weights) {
             let (at, _) = row[0];
             for (q, w) in weights[..self.shifts.vectors(0)].iter().enumerate() {
                 let w = V::bytes(proof, w);
                 let from = &src[at + q * QUAD * BLOCK + x * pixel..][..(P - 1) * pixel + QUAD * BLOCK];
                 for_each_below!(p < P => {
-                    let pixels = V::pixels(proof, four_pixels(&from[p * pixel..], 0));
+                    let pixels = V::pixels(proof, order, four_pixels(&from[p * pixel..], 0));
                     sums[p][0] = sums[p][0].add_products(pixels, w);
                 });
             }
@@ -321,13 +327,14 @@ impl<const K: usize, const S: usize> Tile for Unrolled<'_, '_, '_, K, S> {
         let Row { src, taps, weights, start, .. } = self.0.row;
         let mut sums = [[V::load(proof, &start[0])]; P];
         let fours = ((P - 1) * S + K).div_ceil(QUAD);
+        let order = V::order(proof);
         for (row, weights) in taps.chunks_exact(K).zip(weights.chunks_exact(Self::BEGINS[QUAD])) {
             let (at, _) = row[0];
             let from = &src[at + x * S * BLOCK..][..fours * QUAD * BLOCK];
             // At most 8, where 14 outputs are 2 pixels apart; the macro counts to 14.
-            let mut pixels = [V::pixels(proof, four_pixels(from, 0)); 14];
+            let mut pixels = [V::pixels(proof, order, four_pixels(from, 0)); 14];
             for_each_below!(k < fours => {
-                pixels[k] = V::pixels(proof, four_pixels(from, k));
+                pixels[k] = V::pixels(proof, order, four_pixels(from, k));
             });
             for_each_below!(p < P => {
                 let (first, shift) = (p * S / QUAD, p * S % QUAD);

@@ -12,6 +12,7 @@
 //! Sums become f32 once, the post-ops run on them, and `quantize` rounds once: in registers (sink.rs), or on rows in memory where a
 //! post-op is a function.
 
+mod copy;
 mod implementation;
 mod kernel;
 mod plan;
@@ -27,20 +28,18 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use self::kernel::{Row, Run};
-use self::plan::{BLOCK, Form, Int8Plan, QUAD, ROW, Unit};
-use self::rows::{Block, Place, Rows};
-use self::sink::{AllSteps, Sink};
+use self::plan::{BLOCK, Form, Int8Plan, PAIR, QUAD, ROW, Unit};
+use self::rows::{Block, Place, Rows, Scratch};
+use self::sink::{Sink, StepList};
 use self::window::{Pixels, Position, Window};
-use crate::buffer::Buffer;
 use crate::error::{Error, Result};
 use crate::kernels::conv::implementation::ConvOperands;
 use crate::kernels::conv::phases::Phase;
 use crate::kernels::conv::tiled::Out;
 use crate::kernels::lanes::RowIndex;
 use crate::machine::machine;
-use crate::memory::{try_collect, try_filled};
 use crate::simd::matrix::{Factors, Steps};
-use crate::threads::{current_threads, parallel_in_turns};
+use crate::threads::{current_threads, parallel_for, share};
 
 /// Tasks for each thread of the team at least, so that a slow one costs little.
 const TASKS_PER_THREAD: usize = 4;
@@ -52,29 +51,12 @@ impl Int8Plan {
     fn compute(&self, operands: &ConvOperands<'_>, dst: &mut [u8]) -> Result<()> {
         let (weights, sums) = operands.weights.split_at(self.weight_bytes);
         let sums: &[i32] = bytemuck::cast_slice(sums);
-        let mut start = try_filled(self.g.op, self.blocks(), [0i32; BLOCK])?;
-        let steps = AllSteps::of(self, &operands.finish)?;
-        let block = |b: usize| Block::new(self, b, &operands.finish, steps.as_ref());
-        let blocks = try_collect(self.g.op, (0..self.blocks()).map(block))?;
         let (out, threads) = (Out::new(dst), current_threads());
         let failed = OnceLock::new();
         for phase in self.phases() {
-            self.begin(&phase, operands.finish.bias.unwrap_or_default(), sums, start.as_flattened_mut());
-            Operation { plan: self, operands, weights, start: &start, blocks: &blocks, threads }
-                .phase(&phase, out, &failed);
+            Operation { plan: self, operands, weights, sums, threads }.phase(&phase, out, &failed);
         }
         failed.into_inner().map_or(Ok(()), Err)
-    }
-
-    /// What the sums of a phase begin with: the bias, minus the zero point times the sum of the weights that it meets.
-    fn begin(&self, phase: &Phase, bias: &[f32], sums: &[i32], start: &mut [i32]) {
-        for (o, start) in start.iter_mut().enumerate() {
-            let of_tap = |tap: usize| sums[tap * self.blocks() * BLOCK + o];
-            let sum = if self.g.transposed { phase.taps(&self.g).map(of_tap).sum() } else { sums[o] };
-            // It wraps where the products do: the sum of both fits, as `ordered` checked.
-            let bias = bias.get(o).map_or(0, |&b| b as i32);
-            *start = bias.wrapping_sub(self.unsigned_zero_point().wrapping_mul(sum));
-        }
     }
 }
 
@@ -83,10 +65,8 @@ struct Operation<'a> {
     plan: &'a Int8Plan,
     operands: &'a ConvOperands<'a>,
     weights: &'a [u8],
-    /// What the sums of each block begin with.
-    start: &'a [[i32; BLOCK]],
-    /// What becomes of the sums of each block.
-    blocks: &'a [Block<'a>],
+    /// Of the weights of each output channel, tap by tap perhaps.
+    sums: &'a [i32],
     /// Of the team.
     threads: usize,
 }
@@ -100,11 +80,11 @@ impl Operation<'_> {
         }
         let window = Window::new(plan, phase);
         let cut = self.cut(phase, &window);
-        let Cut { rows, width, units } = cut;
+        let Cut { rows, width, groups } = cut;
         let (heights, widths) = (height.div_ceil(rows), all_width.div_ceil(width));
-        let groups = plan.units.len().div_ceil(units);
         let prepared = Reading::new(plan, phase, &plan.units[0], &window, [rows, width]);
-        parallel_in_turns(plan.dst.n * depth * heights * widths * groups, |task| {
+        // Ranges: the parts of the source that a thread reads are mostly those that it wrote in the op before.
+        parallel_for(plan.dst.n * depth * heights * widths * groups, |task| {
             let (rest, group) = (task / groups, task % groups);
             let (rest, w) = (rest / widths, rest % widths * width);
             let (rest, h) = (rest / heights, rest % heights * rows);
@@ -115,7 +95,7 @@ impl Operation<'_> {
                 width: width.min(all_width - w),
             };
             let part = Part { phase, window: &window, position, cut, prepared: &prepared };
-            let units = group * units..plan.units.len().min((group + 1) * units);
+            let units = share(0..plan.units.len(), group, groups);
             if let Err(e) = self.part(&part, units, out) {
                 let _ = failed.set(e);
             }
@@ -138,15 +118,15 @@ impl Operation<'_> {
         let rows_of = |tasks: usize| most.min(height.div_ceil(tasks)).max(1);
         let read_alike = plan.units.iter().all(|unit| unit.form == plan.units[0].form);
         if window.in_place || plan.is_depthwise() || !read_alike {
-            let rows = rows_of((TASKS_PER_THREAD * self.threads).div_ceil(others * units));
-            return Cut { rows, width, units: 1 };
+            let wanted = (TASKS_PER_THREAD * self.threads).div_ceil(others);
+            let groups = if plan.is_depthwise() { wanted.min(units) } else { units };
+            return Cut { rows: rows_of(wanted.div_ceil(units)), width, groups };
         }
         // Units of a task share its copy. Tasks with other rows read the weights again, those with other units the source.
         let wanted = (TASKS_PER_COPIER * self.threads).div_ceil(others);
         let keeps_rows = plan.weight_bytes > window.bytes(planes, height, width);
         let rows = if keeps_rows { most } else { rows_of(wanted) };
-        let groups = wanted.div_ceil(height.div_ceil(rows)).min(units);
-        Cut { rows, width, units: units.div_ceil(groups) }
+        Cut { rows, width, groups: wanted.div_ceil(height.div_ceil(rows)).min(units) }
     }
 
     /// Computes these units of a part.
@@ -157,57 +137,86 @@ impl Operation<'_> {
             (size != [cut.rows, cut.width] || !unit.reads_as(&plan.units[0]))
                 .then(|| Reading::new(plan, phase, unit, window, size))
         };
-        let first = &plan.units[units.start];
-        let (mut of, mut other) = (first, reading_of(first));
-        let pixels = &other.as_ref().unwrap_or(prepared).pixels;
-        let copy;
+        let mut of = &plan.units[units.start];
+        let mut other = reading_of(of);
         // A phase without taps reads nothing.
-        let src = if pixels.taps.is_empty() {
-            &[][..]
-        } else if window.in_place {
-            &self.operands.src.bytes[window.origin(plan, &position)..]
-        } else {
-            let planes = plan.planes(first);
-            let bytes = window.bytes(planes.len(), position.rows, position.width);
-            if bytes > isize::MAX as usize {
-                return Err(Error::out_of_memory(bytes, plan.g.op));
-            }
-            let mut filled = Buffer::for_result(bytes)?;
-            let to = filled.as_bytes_mut();
-            window.fill(plan, self.operands.src.bytes, &position, planes.start, pixels, to);
-            copy = filled;
-            copy.as_bytes()
+        let reads = !prepared.pixels.taps.is_empty();
+        let in_place = match reads && window.in_place {
+            true => &self.operands.src.bytes[window.origin(plan, &position)..],
+            false => &[],
         };
-        for number in units {
-            let unit = &plan.units[number];
-            // The same thread has the unit that comes so many units later.
-            let next = plan.units.get(number + if cut.units > 1 { 1 } else { self.threads });
-            if !unit.reads_as(of) {
-                (of, other) = (unit, reading_of(unit));
+        let planes = plan.units[units.clone()].iter().map(|unit| plan.planes(unit).len()).max();
+        let bytes = planes.filter(|_| reads && !window.in_place);
+        let bytes = bytes.map_or(0, |planes| window.bytes(planes, position.rows, position.width));
+        let mut tools = Tools { steps: [const { StepList::NONE }; PAIR], rows: None };
+        copy::with_copy(plan.g.op, bytes, |copy| {
+            let mut copied = 0..0;
+            for number in units {
+                let unit = &plan.units[number];
+                let next = plan.units.get(number + 1);
+                if !unit.reads_as(of) {
+                    (of, other) = (unit, reading_of(unit));
+                }
+                let planes = plan.planes(unit);
+                if bytes > 0 && planes != copied {
+                    let has_padding = planes.len() == copied.len();
+                    window.fill(plan, self.operands.src.bytes, &position, planes.clone(), has_padding, copy);
+                    copied = planes;
+                }
+                let src = if bytes > 0 { &*copy } else { in_place };
+                self.unit(part, (unit, next), other.as_ref().unwrap_or(prepared), src, out, &mut tools);
             }
-            self.unit(part, unit, next, other.as_ref().unwrap_or(prepared), src, out);
+        })
+    }
+
+    /// What the sums of a block begin with: the bias, minus the zero point times the sum of the weights that it meets.
+    fn start(&self, phase: &Phase, block: usize) -> [i32; BLOCK] {
+        let plan = self.plan;
+        let of_tap = |tap: usize| &self.sums[(tap * plan.blocks() + block) * BLOCK..][..BLOCK];
+        let mut start = [0; BLOCK];
+        let mut add = |sums: &[i32]| start.iter_mut().zip(sums).for_each(|(to, sum)| *to += sum);
+        match plan.g.transposed {
+            true => phase.taps(&plan.g).for_each(|tap| add(of_tap(tap))),
+            false => add(of_tap(0)),
         }
-        Ok(())
+        let zero_point = plan.unsigned_zero_point();
+        let bias = self.operands.finish.bias.map_or(&[][..], |bias| &bias[plan.channels_of(block)]);
+        // It wraps where the products do: the sum of both fits, as `ordered` checked.
+        start.iter_mut().for_each(|start| *start = zero_point.wrapping_mul(*start).wrapping_neg());
+        start.iter_mut().zip(bias).for_each(|(start, &bias)| *start = start.wrapping_add(bias as i32));
+        start
     }
 
     /// Computes a unit of a part whose source is `src`.
     fn unit(
         &self,
         Part { phase, position, .. }: &Part<'_>,
-        unit: &Unit,
-        next: Option<&Unit>,
+        (unit, next): (&Unit, Option<&Unit>),
         Reading { pixels, runs, steps }: &Reading,
         src: &[u8],
         out: Out<'_, u8>,
+        tools: &mut Tools,
     ) {
         let plan = self.plan;
         let Position { n, first, rows, width } = *position;
         let weights = &self.weights[unit.weights..];
-        let blocks = unit.block..unit.block + unit.count;
-        let start = &self.start[blocks.clone()];
-        let shifts = plan.shifts();
-        let mut writer =
-            Rows::new(plan, &self.blocks[blocks.clone()], self.operands.residual.map(|r| r.bytes));
+        let (finish, shifts) = (&self.operands.finish, plan.shifts());
+        let (first_block, is_pair) = (unit.block, unit.count == PAIR);
+        let last_block = first_block + unit.count - 1;
+        let mut start = [self.start(phase, first_block); PAIR];
+        let [first_steps, last_steps] = &mut tools.steps;
+        let first_steps = first_steps.set(plan, finish, first_block);
+        let last_steps = if is_pair { last_steps.set(plan, finish, last_block) } else { None };
+        if is_pair {
+            start[1] = self.start(phase, last_block);
+        }
+        let start = &start[..unit.count];
+        let blocks = [
+            Block::new(plan, first_block, finish, first_steps),
+            Block::new(plan, last_block, finish, last_steps),
+        ];
+        let residual = self.operands.residual.map(|r| r.bytes);
+        let mut writer = Rows::new(plan, &blocks[..unit.count], residual, &mut tools.rows);
         let place_at = |y: usize| Place {
             row: RowIndex {
                 n,
@@ -238,7 +247,9 @@ impl Operation<'_> {
             start,
         };
         if unit.form == Form::Own {
-            let own = |sinks: &mut [Sink<'_>]| kernel::own(row_at(0), pixels.row, shifts, sinks);
+            let own = |sinks: &mut dyn Iterator<Item = Sink<'_>>| {
+                kernel::own(row_at(0), pixels.row, shifts, sinks);
+            };
             if writer.write_at_once((0..rows).map(place_at), width, out, own) {
                 return;
             }
@@ -247,18 +258,27 @@ impl Operation<'_> {
             let row = row_at(y);
             writer.write(place_at(y), width, out, |sinks| match &unit.form {
                 Form::Shared(_) => kernel::shared(row, runs, sinks),
-                Form::Own => kernel::own(row, pixels.row, shifts, sinks),
+                Form::Own => {
+                    let mut sinks = sinks.iter_mut().map(|sink| std::mem::replace(sink, Sink::Sums(&mut [])));
+                    kernel::own(row, pixels.row, shifts, &mut sinks);
+                }
             });
         }
     }
 }
 
-/// How large tasks are: rows and pixels of a row, and how many units follow each other in one.
+/// How large tasks are: rows and pixels of a row, and into how many groups of units they are divided.
 #[derive(Clone, Copy)]
 struct Cut {
     rows: usize,
     width: usize,
-    units: usize,
+    groups: usize,
+}
+
+/// What a task uses for one of its units after the other.
+struct Tools {
+    steps: [StepList; PAIR],
+    rows: Option<Box<Scratch>>,
 }
 
 /// A part of a phase, with what its tasks have in common.

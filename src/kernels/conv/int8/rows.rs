@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::plan::{BLOCK, Int8Plan, PAIR, ROW};
-use super::sink::{AllSteps, Finished, Sink, Steps, To};
+use super::sink::{Finished, Sink, Steps, To};
 use crate::dtype::{DType, Element};
 use crate::elementwise;
 use crate::kernels::bytes::{ByteRange, number};
@@ -69,9 +69,9 @@ pub(super) struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    pub fn new(plan: &Int8Plan, block: usize, finish: &Finish<'a>, steps: Option<&'a AllSteps>) -> Block<'a> {
+    pub fn new(plan: &Int8Plan, block: usize, finish: &Finish<'a>, steps: Option<Steps<'a>>) -> Block<'a> {
         let finish = Finish { bias: None, ..*finish };
-        Block { finish, channels: plan.channels_of(block), steps: steps.map(|all| all.of_block(block)) }
+        Block { finish, channels: plan.channels_of(block), steps }
     }
 }
 
@@ -83,11 +83,11 @@ pub(super) struct Rows<'a> {
     residual: Option<&'a [u8]>,
     quantize: Option<ByteRange>,
     /// For rows that are not written where they belong at once.
-    scratch: Option<Box<Scratch>>,
+    scratch: &'a mut Option<Box<Scratch>>,
 }
 
 /// Rows of each block.
-struct Scratch {
+pub(super) struct Scratch {
     /// Sums, or numbers or bytes made of them.
     rows: [[[i32; BLOCK]; ROW]; PAIR],
     /// Of residuals of bytes.
@@ -101,7 +101,13 @@ impl Scratch {
 }
 
 impl<'a> Rows<'a> {
-    pub fn new(plan: &'a Int8Plan, blocks: &'a [Block<'a>], residual: Option<&'a [u8]>) -> Rows<'a> {
+    /// `scratch` is for the rows of one task after the other.
+    pub fn new(
+        plan: &'a Int8Plan,
+        blocks: &'a [Block<'a>],
+        residual: Option<&'a [u8]>,
+        scratch: &'a mut Option<Box<Scratch>>,
+    ) -> Rows<'a> {
         let quantize = blocks[0].finish.post_ops.quantize();
         Rows {
             blocks,
@@ -109,7 +115,7 @@ impl<'a> Rows<'a> {
             view: &plan.dst,
             residual,
             quantize: quantize.map(|(dtype, zero_point)| ByteRange::new(dtype, zero_point)),
-            scratch: None,
+            scratch,
         }
     }
 
@@ -148,20 +154,23 @@ impl<'a> Rows<'a> {
         places: impl Iterator<Item = Place> + Clone,
         pixels: usize,
         out: Out<'_, u8>,
-        fill: impl FnOnce(&mut [Sink<'_>]),
+        fill: impl FnOnce(&mut dyn Iterator<Item = Sink<'_>>),
     ) -> bool {
         let ([block @ Block { steps: Some(steps), .. }], Some(range)) = (self.blocks, self.quantize) else {
             return false;
         };
-        let starts = || places.clone().map(|place| together(self.view, place));
-        let sinks = starts().map(|at| Some(self.in_place(*steps, range, at?, pixels, out)));
-        let Some(mut sinks) = sinks.collect::<Option<Vec<_>>>() else { return false };
-        fill(&mut sinks);
-        drop(sinks);
-        starts().flatten().for_each(|at| {
-            // SAFETY: as in `in_place`; the sinks have ended.
-            block.clear_tail(unsafe { out.pixels(at, pixels * BLOCK) }.as_chunks_mut().0);
-        });
+        // Of the places of a tile, all are such or none.
+        if places.clone().next().is_none_or(|place| together(self.view, place).is_none()) {
+            return false;
+        }
+        let starts = || places.clone().filter_map(|place| together(self.view, place));
+        fill(&mut starts().map(|at| self.in_place(*steps, range, at, pixels, out)));
+        if block.channels.len() < BLOCK {
+            starts().for_each(|at| {
+                // SAFETY: as in `in_place`; the sinks have ended.
+                block.clear_tail(unsafe { out.pixels(at, pixels * BLOCK) }.as_chunks_mut().0);
+            });
+        }
         true
     }
 

@@ -1,14 +1,10 @@
 //! What becomes of the sums of a tile while they are in registers.
 
-use std::ops::Range;
-
 use super::plan::{BLOCK, Int8Plan};
 use crate::dtype::DType;
-use crate::error::Result;
 use crate::kernels::bytes::ByteRange;
 use crate::kernels::conv::epilogue::Finish;
-use crate::memory;
-use crate::post_ops::PostOp;
+use crate::post_ops::{MAX_POST_OPS, PostOp};
 use crate::simd::bytes::ByteVector;
 
 /// Pixels whose bytes are made together.
@@ -35,50 +31,49 @@ pub(super) struct Steps<'a> {
     are_small: bool,
 }
 
-/// The post-ops of all blocks, but for the last `quantize`.
-pub(super) struct AllSteps {
-    /// Those of the first block, then those of the next.
-    list: Vec<Step>,
-    /// How many a block has.
-    each: usize,
+/// The post-ops of a block, but for the last `quantize`. A task makes those of each of its blocks in the same place.
+pub(super) struct StepList {
+    list: [Step; MAX_POST_OPS],
+    count: usize,
     are_small: bool,
 }
 
-impl AllSteps {
-    /// Nothing if the sums stay as they are, or a post-op is for rows in memory only.
-    pub fn of(plan: &Int8Plan, finish: &Finish<'_>) -> Result<Option<AllSteps>> {
-        if plan.types.dst == DType::S32 {
-            return Ok(None);
-        }
-        let mut channel = finish.channel.iter();
-        let ops = finish.post_ops.iter().filter(|post_op| !matches!(post_op, PostOp::Quantize { .. }));
-        let mut numbers = |of: &PostOp| match of.takes_channel() {
-            true => channel.next().map_or(&[][..], |numbers| numbers),
-            false => &[],
-        };
-        let ops: Vec<(PostOp, &[f32])> = ops.map(|post_op| (*post_op, numbers(post_op))).collect();
-        let mut list = memory::try_with_capacity(plan.g.op, plan.blocks() * ops.len())?;
-        for block in 0..plan.blocks() {
-            let channels = plan.channels_of(block);
-            for (post_op, numbers) in &ops {
-                let Some(step) = Step::of(*post_op, numbers, channels.clone()) else { return Ok(None) };
-                list.push(step);
-            }
-        }
-        Ok(Some(AllSteps { list, each: ops.len(), are_small: are_small(&ops) }))
-    }
+impl StepList {
+    pub const NONE: StepList =
+        StepList { list: [const { Step::Add([0.0; BLOCK]) }; MAX_POST_OPS], count: 0, are_small: false };
 
-    pub fn of_block(&self, block: usize) -> Steps<'_> {
-        Steps { list: &self.list[block * self.each..][..self.each], are_small: self.are_small }
+    /// Makes the steps of a block; nothing if the sums stay as they are, or a post-op is for rows in memory only.
+    pub fn set(&mut self, plan: &Int8Plan, finish: &Finish<'_>, block: usize) -> Option<Steps<'_>> {
+        if plan.types.dst == DType::S32 {
+            return None;
+        }
+        let channels = plan.channels_of(block);
+        let mut numbers_of_all = finish.channel.iter();
+        self.count = 0;
+        // No number on the way may be infinite either.
+        let (mut most, mut are_finite) = (2f64.powi(31), true);
+        for post_op in finish.post_ops.iter().filter(|post_op| !matches!(post_op, PostOp::Quantize { .. })) {
+            let numbers = match post_op.takes_channel() {
+                true => numbers_of_all.next().map_or(&[][..], |numbers| &numbers[channels.clone()]),
+                false => &[],
+            };
+            let step = Step::of(*post_op, numbers)?;
+            most = step.most_after(most);
+            are_finite &= most < 2f64.powi(60);
+            self.list[self.count] = step;
+            self.count += 1;
+        }
+        self.are_small = are_finite && most < 2f64.powi(30);
+        Some(Steps { list: &self.list[..self.count], are_small: self.are_small })
     }
 }
 
 impl Step {
-    /// Of these channels; nothing if the post-op is for rows in memory only. `numbers` are those of all channels.
-    fn of(op: PostOp, numbers: &[f32], channels: Range<usize>) -> Option<Step> {
+    /// With the numbers of a block's channels; nothing if the post-op is for rows in memory only.
+    fn of(op: PostOp, numbers: &[f32]) -> Option<Step> {
         let block = || {
             let mut block = [0.0; BLOCK];
-            block[..channels.len()].copy_from_slice(&numbers[channels.clone()]);
+            block[..numbers.len()].copy_from_slice(numbers);
             block
         };
         match op {
@@ -91,26 +86,23 @@ impl Step {
             _ => None,
         }
     }
+
+    /// The largest magnitude that it makes of numbers up to `most` in magnitude.
+    fn most_after(&self, most: f64) -> f64 {
+        match self {
+            Step::Mul(numbers) => most * largest(numbers),
+            Step::Add(numbers) => most + largest(numbers),
+            Step::Round(_) => 255.0,
+            Step::Residual { scale, .. } => most + 255.0 * largest(&[*scale]),
+        }
+    }
 }
 
-/// Whether every number that these post-ops make is below 2^31 in magnitude, whatever the sums are.
-fn are_small(ops: &[(PostOp, &[f32])]) -> bool {
-    let magnitude = |x: f32| if x.is_nan() { f32::INFINITY } else { x.abs() };
-    let largest =
-        |numbers: &[f32]| f64::from(numbers.iter().fold(0.0, |most, &x| f32::max(most, magnitude(x))));
-    let after = |most: f64, (op, numbers): &(PostOp, &[f32])| match op {
-        PostOp::MulChannel => most * largest(numbers),
-        PostOp::AddChannel => most + largest(numbers),
-        PostOp::Round { .. } => 255.0,
-        PostOp::QuantizedResidual { scale, .. } => most + 255.0 * largest(&[*scale]),
-        _ => f64::INFINITY,
-    };
-    // No number on the way may be infinite either.
-    let most = ops.iter().try_fold(2f64.powi(31), |most, op| {
-        let most = after(most, op);
-        (most < 2f64.powi(60)).then_some(most)
-    });
-    most.is_some_and(|most| most < 2f64.powi(30))
+/// The largest magnitude; infinite if there is a NaN.
+fn largest(numbers: &[f32]) -> f64 {
+    // Magnitudes compare as their bits do, and a NaN is above them all.
+    let bits = numbers.iter().fold(0, |most, x| x.abs().to_bits().max(most));
+    f64::from(if f32::from_bits(bits).is_nan() { f32::INFINITY } else { f32::from_bits(bits) })
 }
 
 /// Where the pixels of a row go, in one block.

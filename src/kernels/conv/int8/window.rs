@@ -69,25 +69,22 @@ impl Positions {
         if self.are_apart(count) { tap * count } else { (self.taps[tap] - self.low).unsigned_abs() }
     }
 
-    /// The pieces of a copy for the outputs from `first` on, which are equally long: the source position where each begins, before the
-    /// source perhaps.
-    fn pieces(&self, first: usize, count: usize) -> Vec<isize> {
-        let first = (first * self.step) as isize;
+    /// The pieces of a copy that lie together in the source: how many, and how long each is.
+    fn pieces(&self, count: usize) -> [usize; 2] {
         match (self.are_apart(count), self.step) {
-            (false, _) => vec![first + self.low],
-            (true, 1) => self.taps.iter().map(|at| first + at).collect(),
-            (true, step) => {
-                let outputs = (0..count).map(|i| (i * step) as isize);
-                self.taps.iter().flat_map(|at| outputs.clone().map(move |i| first + i + at)).collect()
-            }
+            (false, _) => [1, self.len(count)],
+            (true, 1) => [self.taps.len(), count],
+            (true, _) => [self.len(count), 1],
         }
     }
 
-    /// All of them.
-    fn all(&self, first: usize, count: usize) -> Vec<isize> {
-        let pieces = self.pieces(first, count);
-        let each = self.len(count).checked_div(pieces.len()).unwrap_or(0) as isize;
-        pieces.into_iter().flat_map(|at| at..at + each).collect()
+    /// The source position of a place of a copy for the outputs from `first` on, outside of the source perhaps.
+    fn source(&self, first: usize, count: usize, place: usize) -> isize {
+        let (output, at) = match self.are_apart(count) {
+            true => (first + place % count, self.taps[place / count]),
+            false => (first, self.low + place as isize),
+        };
+        (output * self.step) as isize + at
     }
 }
 
@@ -101,8 +98,6 @@ pub(super) struct Pixels {
     pub pixel: usize,
     /// Where each tap of the phase is, with its number in the kernel.
     pub taps: Vec<(usize, usize)>,
-    /// Planes, depth, rows and columns of a copy.
-    shape: [usize; 4],
 }
 
 impl Window {
@@ -142,8 +137,7 @@ impl Window {
     }
 
     pub fn pixels(&self, plan: &Int8Plan, phase: &Phase, planes: usize, rows: usize, width: usize) -> Pixels {
-        let shape = self.shape(planes, rows, width);
-        let [_, depth, height, columns] = shape;
+        let [_, depth, height, columns] = self.shape(planes, rows, width);
         let (plane, d, h, w) = match self.in_place {
             true if plan.src.lanes == BLOCK && plan.quads() * QUAD == BLOCK => {
                 (plan.src.stride_block, plan.src.stride_d, plan.src.stride_h, BLOCK)
@@ -165,7 +159,7 @@ impl Window {
                 }
             }
         }
-        Pixels { plane, row: h * of_h.step(rows), pixel: w * of_w.step(width), taps, shape }
+        Pixels { plane, row: h * of_h.step(rows), pixel: w * of_w.step(width), taps }
     }
 
     /// Where the source of a tile begins that is read in place.
@@ -176,61 +170,68 @@ impl Window {
         src.offset(row) + at(2) * src.lanes
     }
 
-    /// Copies what a tile reads: the planes of these channels, unsigned, with the zero point around the image.
+    /// Copies what a tile reads: the planes of these channels, unsigned, with the zero point around the image. `has_padding`: `to` has
+    /// as many planes of the same tile, and so the zero points.
     pub fn fill(
         &self,
         plan: &Int8Plan,
         src: &[u8],
         position: &Position,
-        first_plane: usize,
-        pixels: &Pixels,
+        planes: Range<usize>,
+        has_padding: bool,
         to: &mut [u8],
     ) {
-        let [planes, depth, height, columns] = pixels.shape;
+        let Position { n, first, rows, width } = *position;
+        let [_, depth, height, columns] = self.shape(planes.len(), rows, width);
         let (flip, padding) = (plan.flip(), plan.unsigned_zero_point() as u8);
         let [of_d, of_h, of_w] = &self.axes;
         let inside = |a: usize, at: isize| usize::try_from(at).ok().filter(|&at| at < plan.src.spatial[a]);
-        let of_d = of_d.all(position.first[0], 1);
-        let of_h = of_h.all(position.first[1], position.rows);
-        // Of a row: the part of each piece that is inside of the source, and where it begins there.
-        let pieces = of_w.pieces(position.first[2], position.width);
-        let each = columns.checked_div(pieces.len()).unwrap_or(0);
-        let part = |(i, at): (usize, isize)| {
-            let first = (-at).clamp(0, each as isize) as usize;
-            let end = (plan.src.spatial[2] as isize - at).clamp(first as isize, each as isize) as usize;
-            (i * each + first..i * each + end, (at + first as isize).max(0) as usize)
+        let [pieces, each] = of_w.pieces(width);
+        // The part of a piece of a row that is inside of the source, and where it begins there.
+        let part = |i: usize| {
+            let at = of_w.source(first[2], width, i * each);
+            let begin = (-at).clamp(0, each as isize) as usize;
+            let end = (plan.src.spatial[2] as isize - at).clamp(begin as isize, each as isize) as usize;
+            (i * each + begin..i * each + end, (at + begin as isize).max(0) as usize)
         };
-        let of_row: Vec<(Range<usize>, usize)> = pieces.into_iter().enumerate().map(part).collect();
+        let only = (pieces == 1).then(|| part(0));
+        let pad = |to: &mut [u8]| {
+            if !has_padding && !to.is_empty() {
+                to.fill(padding);
+            }
+        };
         let lanes = self.lanes;
-        let (rows, rest) = to.split_at_mut(planes * depth * height * columns * lanes);
-        rest.fill(padding);
-        let mut rows = rows.chunks_exact_mut(columns * lanes);
-        for plane in first_plane..first_plane + planes {
-            for &d in &of_d {
-                for (&h, row) in of_h.iter().zip(rows.by_ref()) {
-                    let (Some(d), Some(h)) = (inside(0, d), inside(1, h)) else {
-                        row.fill(padding);
+        let (all_rows, rest) = to.split_at_mut(planes.len() * depth * height * columns * lanes);
+        pad(rest);
+        let mut all_rows = all_rows.chunks_exact_mut(columns * lanes);
+        for plane in planes {
+            for d in 0..depth {
+                let d = inside(0, of_d.source(first[0], 1, d));
+                for (h, row) in all_rows.by_ref().take(height).enumerate() {
+                    let (Some(d), Some(h)) = (d, inside(1, of_h.source(first[1], rows, h))) else {
+                        pad(row);
                         continue;
                     };
-                    let at = RowIndex { n: position.n, block: plane, d, h };
+                    let at = RowIndex { n, block: plane, d, h };
                     let mut done = 0;
-                    for (inside, x) in &of_row {
-                        row[done * lanes..inside.start * lanes].fill(padding);
+                    for i in 0..pieces {
+                        let (inside, x) = only.clone().unwrap_or_else(|| part(i));
+                        pad(&mut row[done * lanes..inside.start * lanes]);
                         done = inside.end;
                         if inside.is_empty() {
                             continue;
                         }
                         let inner = &mut row[inside.start * lanes..inside.end * lanes];
                         match lanes {
-                            BLOCK => copy_row::<BLOCK>(&plan.src, plan.g.c, src, at, *x, inner),
-                            QUAD => copy_row::<QUAD>(&plan.src, plan.g.c, src, at, *x, inner),
-                            _ => copy_lanes(&plan.src, plan.g.c, lanes, src, at, *x, inner),
+                            BLOCK => copy_row::<BLOCK>(&plan.src, plan.g.c, src, at, x, inner),
+                            QUAD => copy_row::<QUAD>(&plan.src, plan.g.c, src, at, x, inner),
+                            _ => copy_lanes(&plan.src, plan.g.c, lanes, src, at, x, inner),
                         }
                         if flip != 0 {
                             inner.iter_mut().for_each(|byte| *byte ^= flip);
                         }
                     }
-                    row[done * lanes..].fill(padding);
+                    pad(&mut row[done * lanes..]);
                 }
             }
         }

@@ -87,8 +87,11 @@ impl<P: Products> ByteVector for Bytes256<P> {
         let all = unsafe { _mm256_set1_epi32(i32::from_ne_bytes(x)) };
         Bytes256(all, all, proof)
     }
+    type Order = ();
     #[inline(always)]
-    fn pixels(proof: P, x: &[u8; 64]) -> Self {
+    fn order(_: P) {}
+    #[inline(always)]
+    fn pixels(proof: P, (): (), x: &[u8; 64]) -> Self {
         let Bytes256(first, second, _) = Self::bytes(proof, x);
         // SAFETY: the proof. Each half has two pixels of four quads of channels. Pairs of pixels of a quad come together, then
         // all four pixels, quads 0 and 1 in one vector, 2 and 3 in the other; and each quad is transposed.

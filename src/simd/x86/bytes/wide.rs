@@ -38,14 +38,20 @@ impl ByteVector for Vnni {
         // SAFETY: the proof.
         Vnni(unsafe { _mm512_set1_epi32(i32::from_ne_bytes(x)) })
     }
+    type Order = Vnni;
     #[inline(always)]
-    fn pixels(proof: Avx512Vnni, x: &[u8; 64]) -> Self {
+    fn order(proof: Avx512Vnni) -> Vnni {
+        static TOGETHER: [i32; 16] = [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15];
+        // If LLVM knows both permutations it makes one of bytes of them, and, without an instruction for it, nine of it.
+        Self::load(proof, std::hint::black_box(&TOGETHER))
+    }
+    #[inline(always)]
+    fn pixels(proof: Avx512Vnni, together: Vnni, x: &[u8; 64]) -> Self {
         let quads = Self::bytes(proof, x);
         // SAFETY: the proof. Four channels of the four pixels come into each quarter, and are transposed there.
         Vnni(unsafe {
-            let together = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
             let across = _mm512_set4_epi32(0x0f0b_0703, 0x0e0a_0602, 0x0d09_0501, 0x0c08_0400);
-            _mm512_shuffle_epi8(_mm512_permutexvar_epi32(together, quads.0), across)
+            _mm512_shuffle_epi8(_mm512_permutexvar_epi32(together.0, quads.0), across)
         })
     }
     #[inline(always)]
