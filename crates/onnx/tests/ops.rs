@@ -334,3 +334,49 @@ fn batch_norm_before_version_14_is_trained_where_it_has_results_of_training() {
     assert_close(&got[1].1, &[8.0]);
     assert_close(&got[2].1, &[4.25]);
 }
+
+/// Of sizes coordinates are exact: an f32 ratio has put 28 / 2 below 14, and 7 / 2 below 3.5.
+#[test]
+fn the_nearest_element_by_sizes() {
+    let run = |from: i64, to: i64, coordinates: &str, nearest: &str| {
+        let x = (0..from).map(|x| x as f32).collect::<Vec<_>>();
+        let attributes = vec![
+            word("mode", "nearest"),
+            word("coordinate_transformation_mode", coordinates),
+            word("nearest_mode", nearest),
+        ];
+        let model = Model::new().input("x", &[1, 1, 1, from]).ints("sizes", &[1, 1, 1, to]);
+        let model = model.node_with("Resize", &["x", "", "", "sizes"], &["y"], attributes).output("y");
+        model.run(&[("x", &[1, 1, 1, from as usize], &x)]).swap_remove(0).1
+    };
+    for (from, to, coordinates, nearest) in [
+        (28i64, 2i64, "asymmetric", "floor"),
+        (7, 2, "asymmetric", "round_prefer_ceil"),
+        (12, 56, "asymmetric", "round_prefer_floor"),
+        (28, 2, "half_pixel", "round_prefer_ceil"),
+        (28, 2, "half_pixel_symmetric", "round_prefer_ceil"),
+        (20, 6, "pytorch_half_pixel", "round_prefer_ceil"),
+        (28, 19, "half_pixel", "round_prefer_floor"),
+        (49, 7, "half_pixel", "ceil"),
+    ] {
+        // In halves of 1 / to, so that all is in integers.
+        let want = (0..to).map(|i| {
+            let twice = match coordinates {
+                "asymmetric" => 2 * i * from,
+                _ => (2 * i + 1) * from - to,
+            };
+            let index = match nearest {
+                "floor" => twice.div_euclid(2 * to),
+                "ceil" => -(-twice).div_euclid(2 * to),
+                "round_prefer_floor" => -(to - twice).div_euclid(2 * to),
+                _ => (twice + to).div_euclid(2 * to),
+            };
+            index.clamp(0, from - 1) as f32
+        });
+        assert_eq!(
+            run(from, to, coordinates, nearest),
+            want.collect::<Vec<_>>(),
+            "{from} {to} {coordinates}"
+        );
+    }
+}

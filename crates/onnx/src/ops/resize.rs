@@ -34,6 +34,8 @@ struct Axis {
     size: usize,
     output: usize,
     scale: f64,
+    /// Whether the model gives the sizes, and the scale is only their ratio.
+    is_by_sizes: bool,
     /// The length of the result that coordinates count with: given scales, it may not be a whole number.
     length: f64,
     /// The part of the axis that `tf_crop_and_resize` takes.
@@ -157,7 +159,8 @@ fn by_scales(
         // In f32, as ONNX infers shapes: 10 times 0.7 is 7. The region does not change the size.
         let output = (size as f32 * scales[i] as f32).floor();
         let length = scales[i] * size as f64;
-        Axis { axis, size, output: output.clamp(0.0, 1e12) as usize, scale: scales[i], length, roi }
+        let output = output.clamp(0.0, 1e12) as usize;
+        Axis { axis, size, output, scale: scales[i], is_by_sizes: false, length, roi }
     });
     Ok(list.collect())
 }
@@ -191,7 +194,8 @@ fn by_sizes(
         // A product with a rounded ratio is not quite the length that was given.
         let length = scale * size as f64;
         let is_given = (length - output as f64).abs() < 1e-9 * output as f64;
-        Axis { axis, size, output, scale, length: if is_given { output as f64 } else { length }, roi }
+        let length = if is_given { output as f64 } else { length };
+        Axis { axis, size, output, scale, is_by_sizes: common.is_none(), length, roi }
     });
     Ok(list.collect())
 }
@@ -290,20 +294,40 @@ fn exact_floor(plan: &[Axis]) -> bool {
             return false;
         }
         let step = a.size as f32 / a.output as f32;
-        (0..a.output).all(|i| (i as f32 * step) as usize == (i as f32 / a.scale as f32).floor() as usize)
+        (0..a.output).all(|i| (i as f32 * step) as usize == a.begin(i).floor() as usize)
     })
 }
 
-/// Where result index `i` is in the source, for the choice of the nearest element. Runtimes compute it with f32, whose
-/// rounding decides between two neighbours.
+/// Where result index `i` is in the source, for the choice of the nearest element. Rounding decides between two neighbours: of sizes the
+/// coordinates are exact, and of scales they are computed in f32, as the scales are.
 fn nearest_coordinate(a: &Axis, rule: &Rule, i: usize, cx: &Expansion<'_>) -> Result<f64> {
-    let (i, scale) = (i as f32, a.scale as f32);
     Ok(match rule.coordinates.as_str() {
-        "asymmetric" => f64::from(i / scale),
-        "half_pixel" => f64::from((i + 0.5) / scale - 0.5),
-        "pytorch_half_pixel" if a.output > 1 => f64::from((i + 0.5) / scale - 0.5),
-        _ => coordinate(a, rule, i as usize, cx)?,
+        "asymmetric" => a.begin(i),
+        "half_pixel" => a.centre(i),
+        "half_pixel_symmetric" if a.is_by_sizes => a.centre(i),
+        "pytorch_half_pixel" if a.output > 1 => a.centre(i),
+        _ => coordinate(a, rule, i, cx)?,
     })
+}
+
+impl Axis {
+    /// Where a result pixel begins in the source.
+    fn begin(&self, i: usize) -> f64 {
+        match self.is_by_sizes {
+            true => i as f64 * self.size as f64 / self.output as f64,
+            false => f64::from(i as f32 / self.scale as f32),
+        }
+    }
+
+    /// Where the centre of a result pixel is, counted from the centre of the first source pixel.
+    fn centre(&self, i: usize) -> f64 {
+        let (size, output) = (self.size as f64, self.output as f64);
+        match self.is_by_sizes {
+            // One division: it is exact where the coordinate is halfway between two pixels.
+            true => ((2 * i + 1) as f64 * size - output) / (2.0 * output),
+            false => f64::from((i as f32 + 0.5) / self.scale as f32 - 0.5),
+        }
+    }
 }
 
 /// Where result index `i` is in the source.
