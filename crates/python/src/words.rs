@@ -75,7 +75,9 @@ impl Door for Words {
             Call::ToDType(dtype @ "bf16") => return format!(".to_dtype(\"{dtype}\")"),
             Call::ToDType(dtype) => {
                 let name = foreign_name(dtype);
-                return format!(".to_dtype(\"{dtype}\")` or, of an array of numpy, `.astype(\"{name}\")");
+                return format!(
+                    ".to_dtype(\"{dtype}\")` or, of an array of numpy, `.astype(\"{name}\")`, of a tensor of torch `.to(torch.{name})"
+                );
             }
             Call::ToAnyDType => ".to_dtype()",
             Call::Quantized => ".quantized(scale, zero_point)",

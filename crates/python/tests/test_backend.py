@@ -164,3 +164,12 @@ def test_names_of_ops_and_layouts_and_sizes_are_checked():
         bt.wrap("misspelt", 1, (2**62, 4))
     with pytest.raises(bt.InvalidArgument, match="sizes are an integer or a sequence of integers"):
         bt.wrap("misspelt", 1, "ab")
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0,), (2, 0, 4)], ids=str)
+def test_arrays_without_elements_come_back(shape):
+    """Their strides are 0 in numpy."""
+    name = f"py_empty{len(shape)}{shape[0]}"
+    bt.register_backend(name, lambda t: bt.wrap(name, t.numpy().copy(), t.shape), lambda t: bt.from_dlpack(bt.unwrap(t)), {})
+    empty = bt.from_dlpack(np.zeros(shape, np.float32)).to_key(name).to_strided()
+    assert (empty.shape, empty.dtype) == (shape, "f32")

@@ -400,7 +400,31 @@ def test_any_and_all_are_defined_of_no_elements(shape):
     for compare in (torch.gt, torch.eq):
         mask, own = compare(x, 0), compare(eager(x), 0)
         for name in ("any", "all"):
+            assert torch.equal(getattr(torch, name)(own, axis=1).torch().bool(), getattr(mask, name)(1))
             for axes in ((), (0,), (1,)):
                 wanted = getattr(mask, name)(*axes)
                 for got in (getattr(own, name)(*axes), getattr(torch, name)(own, *axes)):
                     assert torch.equal(got.to_strided().torch().bool(), wanted), (name, axes)
+
+
+@pytest.mark.parametrize("truth", [np.bool_(True), np.bool_(False)], ids=str)
+def test_a_boolean_of_numpy_is_a_number(truth):
+    for call in (lambda x: x + truth, lambda x: x - truth, lambda x: x * truth, lambda x: truth * x, lambda x: x.clone().mul_(truth)):
+        got = call(eager())
+        assert isinstance(got, btt.EagerTensor)
+        close(got, call(X))
+    close(eager().to_blocked() * truth, X * bool(truth))
+    assert torch.equal(((eager() > 0) & truth).torch().bool(), (X > 0) & bool(truth))
+
+
+def test_a_remainder_is_refused_by_its_name():
+    for other in (torch.tensor(2.0), torch.tensor([2.0]), 2.0, eager(torch.tensor(2.0))):
+        with pytest.raises(bt.UnsupportedOp, match="no op of blocktensor is for it"):
+            eager() % other
+
+
+def test_a_sum_without_nan_says_how_it_is_written():
+    x = eager().to_blocked()
+    with pytest.raises(bt.UnsupportedOp, match="with the axes of the sum, and of a blocked tensor with `keepdim=True`"):
+        torch.nansum(x, dim=1)
+    close(torch.where(x == x, x, 0.0).sum(1, keepdim=True), X.nansum(1, keepdim=True))

@@ -352,6 +352,7 @@ REFUSED = {
     "indices_as_numbers": (lambda x: x.argmax(1) + 1, r"an operand of int64.*outside of the model"),
     "f64": (lambda x: x.double() * 2, "a conversion from f32 to torch.float64"),
     "sum_in_f64": (lambda x: x.sum(dtype=torch.float64), "its result is of torch.float64; plans compute in f32, leave `dtype` out"),
+    "softmax_in_f64": (lambda x: torch.log_softmax(x, 1, dtype=torch.float64), "plans compute in f32, leave `dtype` out"),
     "rounding_mode": (lambda x: torch.div(x, 2, rounding_mode="floor"), "argument `rounding_mode`: got 'floor'"),
     "indices_of_a_pool": (lambda x: F.max_pool2d(x, 2, return_indices=True), "the indices of a pool"),
     "two_indices": (lambda x: x[[0, 1], [1, 0]], "2 index tensors"),

@@ -18,7 +18,7 @@ from .._errors import DTypeMismatch, Error, InvalidArgument, KeyMismatch, ShapeM
 from .._native import Tensor, Var
 from . import _core as _core  # fills the table
 from ._compose import masks, norm
-from ._dtypes import CONDITIONS, PRODUCTS, beside_f32, check_choice, check_masks, check_product, promoted, widened
+from ._dtypes import CONDITIONS, PRODUCTS, beside_f32, check_choice, check_masks, check_product, is_numpy_bool, promoted, widened
 from ._export import FACTORIES, error
 from ._handles import (
     ACTIVE,
@@ -87,7 +87,7 @@ _NAMES = {
 _REFLECTED = {"__rand__": "bitwise_and", "__ror__": "bitwise_or", "__rxor__": "bitwise_xor"}
 
 #: Ops for which a tensor without axes is a number, and integers are promoted.
-_NUMERIC = set(COMPARISONS) | set("add sub rsub mul div pow clamp maximum minimum floor_divide remainder".split())
+_NUMERIC = set(COMPARISONS) | set("add sub rsub mul div pow clamp maximum minimum floor_divide".split())
 
 #: Ops that are logic where both operands are masks.
 _ARITHMETIC = {"add", "sub", "rsub", "mul", "pow"}
@@ -326,6 +326,8 @@ def call_aten(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     if in_place and not isinstance(target, Handle):
         remedy = f"pass numbers, `{in_pytorch()}`" if ACTIVE.recording is not None else None
         raise Unsupported("it writes into a tensor of PyTorch", remedy)
+    # PyTorch's schemas know Python's Booleans.
+    args = [x.item() if is_numpy_bool(x) else x for x in args]
     form = form_of(name, args, kwargs)
     arguments, keywords = form.arranged(args, kwargs)
     if plain in _NUMERIC:

@@ -22,6 +22,11 @@ PRODUCTS = set("addr chain_matmul ger inner kron linalg_matmul linalg_matrix_pow
 _RANGES = {name: (torch.iinfo(dtype).min, torch.iinfo(dtype).max) for name, dtype in DTYPES.items() if name in ("u8", "s8", "s32")}
 
 
+def is_numpy_bool(x: Any) -> bool:
+    """Whether it is a Boolean of numpy, which is no number of Python as its other scalars are."""
+    return type(x).__module__ == "numpy" and type(x).__name__ in ("bool", "bool_")
+
+
 def check_product(operands: list[Any], remedy: str) -> None:
     """Refuses bytes. Ops make exact sums of 32 bits of them; PyTorch's products keep the operands' type, and wrap around."""
     dtypes = list(dict.fromkeys(x.dtype for x in operands))

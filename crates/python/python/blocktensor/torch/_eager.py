@@ -13,7 +13,7 @@ from .._errors import DTypeMismatch, InvalidArgument, KeyMismatch, OpaqueLayoutE
 from .._native import Tensor
 from ._answers import CONVERSIONS, FLOATS, Answers
 from ._calls import call
-from ._dtypes import check_range
+from ._dtypes import check_range, is_numpy_bool
 from ._export import error
 from ._handles import (
     COMPARISONS,
@@ -255,14 +255,14 @@ class EagerTensor(Answers):
     def cuda(self, device: Any = "cuda", **_: Any) -> "EagerTensor":
         return self.to("cuda")
 
-    def any(self, dim: Any = (), keepdim: bool = False) -> "EagerTensor":
+    def any(self, dim: Any = (), keepdim: bool = False, *, axis: Any = ()) -> "EagerTensor":
         """A mask (u8): where elements along the axes are not all 0."""
         # Sums are defined of no elements too, and none of ones rounds to 0.
-        return self._where("ne").sum(dim, keepdim) != 0  # type: ignore[no-any-return]
+        return self._where("ne").sum(axis if dim == () else dim, keepdim) != 0  # type: ignore[no-any-return]
 
-    def all(self, dim: Any = (), keepdim: bool = False) -> "EagerTensor":
+    def all(self, dim: Any = (), keepdim: bool = False, *, axis: Any = ()) -> "EagerTensor":
         """A mask (u8): where elements along the axes are all other than 0."""
-        return self._where("eq").sum(dim, keepdim) == 0  # type: ignore[no-any-return]
+        return self._where("eq").sum(axis if dim == () else dim, keepdim) == 0  # type: ignore[no-any-return]
 
     def _where(self, comparison: str) -> Any:
         """Ones and zeros: how elements compare with 0."""
@@ -413,6 +413,8 @@ def _two(name: str, x: EagerTensor, other: Any) -> Any:
         right = imported(other).tensor
     elif isinstance(other, Absent):
         raise other.told()
+    elif is_numpy_bool(other):
+        return _two(name, x, other.item())
     else:
         return _two(name, x, torch.as_tensor(other)) if hasattr(other, "__dlpack__") else NotImplemented
     if data.is_blocked and not right.is_blocked and name in ("add", "mul") and is_per_channel(right.shape, data.shape):

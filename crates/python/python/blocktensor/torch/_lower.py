@@ -275,7 +275,8 @@ class Lowering:
         if _dtype(like) != made.dtype:
             assert self._node is not None
             is_index = any(map(self._is_index, self._node.all_input_nodes))
-            way = "leave `dtype` out" if self._node.kwargs.get("dtype") else "convert its operands with `.float()`"
+            is_asked = any(isinstance(x, torch.dtype) for x in (*self._node.args, *self._node.kwargs.values()))
+            way = "leave `dtype` out" if is_asked else "convert its operands with `.float()`"
             remedy = ONLY_RESULTS if is_index else f"plans compute in f32, {way}"
             raise Unsupported(f"its result is of {like.dtype}; {remedy}")
         return dataclasses.replace(made, shape=tuple(like.shape))

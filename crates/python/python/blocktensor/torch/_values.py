@@ -79,7 +79,7 @@ OF_THE_BATCH = (
 WRITTEN_AS = {
     "one_hot": f"pass indices of PyTorch: `F.one_hot({in_pytorch('x')}.long(), classes)`",
     "nanmean": "write `torch.where(x == x, x, 0.0).sum() / (x == x).float().sum()`, with the axes of the mean in both sums",
-    "nansum": "write `torch.where(x == x, x, 0.0).sum()`",
+    "nansum": "write `torch.where(x == x, x, 0.0).sum()`, with the axes of the sum, and of a blocked tensor with `keepdim=True`",
 }
 
 
