@@ -7,7 +7,9 @@ use super::for_each_chunk;
 use crate::error::Result;
 use crate::kernels::conv::phases::cube;
 use crate::kernels::lanes::Lanes;
+use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
+use crate::layout::reorder;
 use crate::memory::try_filled;
 use crate::tensor::any::TensorRef;
 
@@ -63,6 +65,29 @@ impl<'a> Elements<'a> {
     /// Whether each `B` channels are neighbours.
     pub fn has_neighbours<const B: usize>(&self) -> bool {
         self.channel == 1 && (self.lanes == usize::MAX || self.lanes.is_multiple_of(B))
+    }
+
+    /// The dims and strides of strided images whose channels, in blocks of `B`, are those of each group. `None` if a reorder has no name
+    /// for them.
+    fn as_images<const B: usize>(
+        &self,
+        channels: Channels,
+        sizes: [usize; 3],
+    ) -> Option<([usize; 5], [usize; 5])> {
+        let Channels { images, groups, of_group } = channels;
+        let ([d, h, w], [of_d, of_h, of_w]) = (sizes, self.spatial);
+        let group = of_group * self.channel;
+        let (n, c, image) = if self.lanes < usize::MAX {
+            return None;
+        } else if groups == 1 || of_group.is_multiple_of(B) {
+            (images, groups * of_group, self.image)
+        } else if images == 1 || self.image == groups * group {
+            // Each group is an image.
+            (images * groups, of_group, group)
+        } else {
+            return None;
+        };
+        Some(([n, c, d, h, w], [image, self.channel, of_d, of_h, of_w]))
     }
 
     /// Where a channel begins in an image.
@@ -126,7 +151,21 @@ impl<'a> Blocks<'a> {
     ) -> Result<Blocks<'static>> {
         let Elements { data, image, spatial, .. } = *from;
         let (blocks, plane) = (channels.blocks::<B>(), sizes.iter().product::<usize>() * B);
+        let [_, h, w] = sizes;
+        let packed = |all| Blocks {
+            data: Cow::Owned(all),
+            image: channels.groups * blocks * plane,
+            group: blocks * plane,
+            block: plane,
+            spatial: [h * w * B, w * B, B],
+        };
         let mut all = try_filled(op, channels.images * channels.groups * blocks * plane, 0f32)?;
+        if let Some((dims, strides)) = from.as_images::<B>(channels, sizes) {
+            let layout = Layout::blocked_activation(5, B)?;
+            let (from, to) = (bytemuck::cast_slice(data), bytemuck::cast_slice_mut(&mut all));
+            reorder::strided_to_blocked(size_of::<f32>(), from, &dims, &strides, &layout, to);
+            return Ok(packed(all));
+        }
         for_each_chunk(&mut all, plane, |i, to| {
             let (n, group, block) = (i / blocks / channels.groups, i / blocks % channels.groups, i % blocks);
             for lane in 0..B.min(channels.of_group - block * B) {
@@ -142,13 +181,6 @@ impl<'a> Blocks<'a> {
                 }
             }
         });
-        let [_, h, w] = sizes;
-        Ok(Blocks {
-            data: Cow::Owned(all),
-            image: channels.groups * blocks * plane,
-            group: blocks * plane,
-            block: plane,
-            spatial: [h * w * B, w * B, B],
-        })
+        Ok(packed(all))
     }
 }
