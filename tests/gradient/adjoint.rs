@@ -299,6 +299,61 @@ fn check(case: &Case, kind: Kind, what: &str, rng: &mut Rng) -> Result<(), Strin
     Ok(())
 }
 
+/// Rows of many vectors and of one pixel, sizes that grow, stay and shrink.
+#[test]
+fn of_pools_and_resampling_of_long_rows() {
+    let mut cases = Vec::new();
+    for (dims, output) in [
+        ([2, 3, 17, 40], [34, 80]),
+        ([1, 17, 9, 56], [23, 19]),
+        ([2, 1, 5, 33], [5, 67]),
+        ([1, 3, 40, 7], [13, 7]),
+        ([3, 3, 1, 1], [5, 70]),
+        ([1, 17, 6, 50], [1, 1]),
+        ([0, 3, 6, 50], [12, 100]),
+    ] {
+        cases.push(of_x("upsample_nearest", &dims, vec![("output", ints(&output))]));
+        for align in [true, false] {
+            let params = vec![("output", ints(&output)), ("align_corners", align.into())];
+            cases.push(of_x("upsample_bilinear", &dims, params));
+        }
+        cases.push(of_x("adaptive_avg_pool2d", &dims, vec![("output", ints(&output))]));
+        cases.push(of_x("global_avg_pool", &dims, vec![]));
+        for [kernel, stride, padding] in [[3, 2, 1], [2, 2, 0], [1, 3, 0], [5, 1, 2]] {
+            if dims[2] + 2 * padding < kernel {
+                continue;
+            }
+            let shape = [("kernel", kernel), ("stride", stride), ("padding", padding)];
+            let mut params: Params = shape.map(|(name, v)| (name, int(v))).to_vec();
+            params.extend([("ceil_mode", true.into()), ("count_include_pad", false.into())]);
+            cases.push(of_x("avg_pool2d", &dims, params));
+        }
+    }
+    let rng = &mut Rng(4560);
+    for (case, kind) in cases.iter().flat_map(|case| KINDS.map(|kind| (case, kind))) {
+        let what = format!("{kind:?}: {} {:?} of {:?}", case.op, case.params, case.inputs);
+        check(case, kind, &what, rng).unwrap_or_else(|e| panic!("{what}: {e}"));
+    }
+}
+
+/// A result on a pixel of the source reads it alone: its infinite gradient is not multiplied by the weight 0 of a neighbour.
+#[test]
+fn of_resampling_with_infinite_gradients() {
+    let params = [("output", ints(&[5, 37])), ("align_corners", true.into())];
+    let op = bound("upsample_bilinear", &["x"], &params);
+    for kind in KINDS {
+        let x = [activation(&[1.0; 2 * 3 * 19], &[1, 2, 3, 19], kind)];
+        let y = op.run(&refs(&x)).unwrap();
+        let mut diff = vec![1.0; 2 * 5 * 37];
+        diff[2 * 37 + 8] = f32::INFINITY;
+        let diff = activation(&diff, &[1, 2, 5, 37], kind);
+        let made = op.backward(&refs(&x), &refs(&y), &[Some(diff.tensor_ref())], &[true]).unwrap();
+        let made = plain(made[0].as_ref().unwrap());
+        let infinite: Vec<usize> = (0..made.len()).filter(|&i| !made[i].is_finite()).collect();
+        assert_eq!((infinite, made[19 + 4]), (vec![19 + 4], f32::INFINITY), "{kind:?}");
+    }
+}
+
 #[test]
 fn of_linear_ops_at_sizes_that_are_drawn() {
     let (mut blocked, mut wrong) = (0, Vec::new());

@@ -481,3 +481,16 @@ fn depthwise_weights_get_the_same_bits_with_one_thread_and_four() {
         }
     }
 }
+
+/// Images that lie apart, as those of some channels of a larger tensor do, in groups with tails of channels and without.
+#[test]
+fn of_weights_with_a_view_as_source() {
+    let mut rng = Rng(466);
+    for (groups, c) in [(1, 19), (2, 6), (2, 32), (5, 5)] {
+        let p = Problem { groups, ..Problem::new([3, c, 2 * c], [1, 5, 4], [1, 3, 3]) };
+        let (op, mut inputs) = call(&p, 2, Kind::Nchw, false, &mut rng);
+        let wide = StridedTensor::from_slice(&rng.reals(3 * (c + 3) * 20), &[3, c + 3, 5, 4]).unwrap();
+        inputs[0] = wide.narrow(1, 2, c).unwrap().into();
+        check(&op, &inputs, 2, |x| solve(&p, x), &mut rng);
+    }
+}

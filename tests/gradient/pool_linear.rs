@@ -40,47 +40,98 @@ fn pool(
 }
 
 /// As in PyTorch an element goes to the first largest of its window, or to the last NaN; two zeros are equal, whatever their signs.
+/// What windows give to an element is added up in their order.
 #[test]
 fn of_a_maximum_among_equals_infinities_and_nans() {
-    let (h, w, numbers) = (6, 7, [3, 2, 1, 1]);
-    let (rows, columns) = (windows(h, numbers), windows(w, numbers));
+    // Sizes, and kernel, stride, padding and dilation along each axis. Many windows of a row are compared at once.
+    let cases: [(&[usize], [usize; 4]); 13] = [
+        (&[6, 7], [3, 2, 1, 1]),
+        (&[5, 57], [3, 2, 1, 1]),
+        (&[4, 33], [3, 1, 1, 1]),
+        (&[9, 100], [2, 2, 0, 1]),
+        (&[7, 41], [3, 3, 1, 2]),
+        (&[13, 90], [5, 4, 2, 3]),
+        (&[11, 16], [4, 7, 2, 1]),
+        (&[3, 19], [1, 2, 0, 1]),
+        (&[1, 1], [1, 1, 0, 1]),
+        (&[40, 5], [5, 3, 2, 1]),
+        // The first and the last window have no elements along H.
+        (&[2, 40], [2, 1, 1, 3]),
+        (&[37], [3, 2, 1, 1]),
+        (&[4, 5, 23], [3, 2, 1, 1]),
+    ];
     let values = [0.0, -0.0, 1.0, 1.0, -2.0, f32::NEG_INFINITY, f32::INFINITY, f32::NAN];
-    for (c, nans) in [1, 3, 16, 17, 40].into_iter().flat_map(|c| [(c, false), (c, true)]) {
-        let mut rng = Rng(464 + c as u64);
-        let x: Vec<f32> = (0..2 * c * h * w)
-            .map(|i| {
-                // Few channels have NaNs, those of some more are infinities alone.
-                let has_nan = nans && i / (h * w) % 5 == 2;
-                if i / (h * w) % 7 == 6 {
-                    f32::NEG_INFINITY
-                } else {
-                    values[rng.below(if has_nan { 8 } else { 7 })]
-                }
-            })
-            .collect();
-        let diff = rng.reals(2 * c * rows.len() * columns.len());
-        let mut want = vec![0f32; x.len()];
-        let mut next = diff.iter();
-        for (x, want) in x.chunks(h * w).zip(want.chunks_mut(h * w)) {
-            for (r, column) in rows.iter().flat_map(|r| columns.iter().map(move |column| (r, column))) {
-                let mut best: Option<usize> = None;
-                for at in r.iter().flat_map(|r| column.iter().map(move |c| r * w + c)) {
-                    if best.is_none_or(|best| x[at] > x[best] || x[at].is_nan()) {
-                        best = Some(at);
+    for (case, &(sizes, numbers)) in cases.iter().enumerate() {
+        for (c, nans) in [1, 3, 16, 17, 40].into_iter().flat_map(|c| [(c, false), (c, true)]) {
+            let mut rng = Rng((464 + 100 * case + c) as u64);
+            let image: usize = sizes.iter().product();
+            let x: Vec<f32> = (0..2 * c * image)
+                .map(|i| {
+                    // Few channels have NaNs, those of some more are infinities alone.
+                    let has_nan = nans && i / image % 5 == 2;
+                    if i / image % 7 == 6 {
+                        f32::NEG_INFINITY
+                    } else {
+                        values[rng.below(if has_nan { 8 } else { 7 })]
+                    }
+                })
+                .collect();
+            // The pixels of each window, in their order.
+            let mut pixels = vec![vec![0]];
+            for &size in sizes {
+                let of_axis = windows(size, numbers);
+                let pairs = pixels.iter().flat_map(|rows| of_axis.iter().map(move |taps| (rows, taps)));
+                let joined = |(rows, taps): (&Vec<usize>, &Vec<usize>)| {
+                    rows.iter().flat_map(|row| taps.iter().map(move |tap| row * size + tap)).collect()
+                };
+                pixels = pairs.map(joined).collect();
+            }
+            let diff = rng.reals(2 * c * pixels.len());
+            let mut want = vec![0f32; x.len()];
+            let planes = x.chunks(image).zip(want.chunks_mut(image)).zip(diff.chunks(pixels.len()));
+            for ((x, want), diff) in planes {
+                for (window, g) in pixels.iter().zip(diff) {
+                    let mut best: Option<usize> = None;
+                    for &at in window {
+                        if best.is_none_or(|best| x[at] > x[best] || x[at].is_nan()) {
+                            best = Some(at);
+                        }
+                    }
+                    if let Some(best) = best {
+                        want[best] += g;
                     }
                 }
-                want[best.unwrap()] += next.next().unwrap();
+            }
+            let [kernel, stride, padding, dilation] = numbers.map(|v| ints(&[v as i64]));
+            let params =
+                [("kernel", kernel), ("stride", stride), ("padding", padding), ("dilation", dilation)];
+            let op = bound(&format!("max_pool{}d", sizes.len()), &["x"], &params);
+            for kind in KINDS {
+                let x = [activation(&x, &[&[2, c], sizes].concat(), kind)];
+                let y = op.run(&refs(&x)).unwrap().remove(0);
+                let diff = activation(&diff, y.tensor_ref().dims(), kind);
+                let made =
+                    op.backward(&refs(&x), &[y.tensor_ref()], &[Some(diff.tensor_ref())], &[true]).unwrap();
+                let made = plain(made[0].as_ref().unwrap());
+                assert_eq!(made, want, "{kind:?}, {c} channels of {sizes:?}, {numbers:?}, with NaN: {nans}");
             }
         }
-        let [kernel, stride, padding, _] = numbers.map(|v| ints(&[v as i64]));
-        let op = bound("max_pool2d", &["x"], &[("kernel", kernel), ("stride", stride), ("padding", padding)]);
+    }
+}
+
+/// Adaptive windows that overlap, that are equal, and that have one element each.
+#[test]
+fn of_a_maximum_of_adaptive_windows() {
+    let mut rng = Rng(465);
+    for (w, output) in [(1, 7), (3, 40), (40, 40), (41, 20), (64, 16), (50, 7)] {
         for kind in KINDS {
-            let x = [activation(&x, &[2, c, h, w], kind)];
-            let diff = activation(&diff, &[2, c, rows.len(), columns.len()], kind);
-            let y = op.run(&refs(&x)).unwrap().remove(0);
-            let made =
-                op.backward(&refs(&x), &[y.tensor_ref()], &[Some(diff.tensor_ref())], &[true]).unwrap();
-            assert_eq!(plain(made[0].as_ref().unwrap()), want, "{kind:?}, {c} channels, with NaN: {nans}");
+            let x = [activation(&rng.reals(2 * 3 * 4 * w), &[2, 3, 4, w], kind)];
+            let op = bound("adaptive_max_pool2d", &["x"], &[("output", ints(&[3, output as i64]))]);
+            let of = |size: usize, count: usize| -> Vec<Vec<usize>> {
+                (0..count).map(|i| (i * size / count..((i + 1) * size).div_ceil(count)).collect()).collect()
+            };
+            let largest = |v: &[f64]| v.iter().copied().fold(f64::MIN, f64::max);
+            check(&op, &x, 1, |x| pool(&x[0], &of(4, 3), &of(w, output), w, largest, 4 * w), &mut rng);
         }
     }
 }

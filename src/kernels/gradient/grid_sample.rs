@@ -45,6 +45,7 @@ impl SampleUse for Spread<'_> {
             });
         }
         fill_planes(dense, dst, |mut plane| {
+            plane.dst.fill(0.0);
             for pixel in 0..view.pixels() {
                 for tap in samples[plane.n * view.pixels() + pixel].taps() {
                     plane.add(pixel, tap.pixel, tap.weight);

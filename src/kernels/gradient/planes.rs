@@ -62,24 +62,23 @@ pub(crate) fn with_dense(
     }
 }
 
-/// The gradient of the first operand, plane by plane, from zeros.
-pub(super) fn over_planes(call: &Backward<'_>, of: impl Fn(Plane<'_>) + Sync) -> Result<Gradients> {
+/// The gradient of an op's only operand, whose elements `run` writes.
+pub(super) fn of_x(call: &Backward<'_>, run: impl FnOnce(&Dense<'_>, &mut [f32])) -> Result<Gradients> {
     if !call.wants(0) {
         return Ok(vec![None]);
     }
     let made = with_dense(call, |dense, dst| {
-        fill_planes(dense, dst, of);
+        run(dense, dst);
         Ok(())
     })?;
     Ok(vec![Some(made)])
 }
 
-/// Calls `of` for each plane of `dst`, which it gets as zeros.
+/// Calls `of` for each plane of `dst`, which may hold anything before.
 pub(super) fn fill_planes(dense: &Dense<'_>, dst: &mut [f32], of: impl Fn(Plane<'_>) + Sync) {
     let Dense { x, x_view, diff, diff_view } = dense;
     let [_, h, w] = x_view.spatial;
     for_each_chunk(&mut dst[..x_view.len()], x_view.plane_len(), |i, dst| {
-        dst.fill(0.0);
         let x = &x[i * x_view.plane_len()..][..x_view.plane_len()];
         let diff = &diff[i * diff_view.plane_len()..][..diff_view.plane_len()];
         of(Plane { x, diff, dst, lanes: x_view.lanes, size: [h, w], n: i / x_view.blocks });

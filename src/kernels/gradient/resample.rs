@@ -1,7 +1,8 @@
 //! Gradients of resampling: each element of the incoming gradient goes to the source pixels that it was read from, times their
 //! weights.
 
-use super::planes::{Plane, over_planes};
+use super::planes::{Plane, fill_planes, of_x};
+use super::readers::PlaneReaders;
 use crate::error::Result;
 use crate::op::{Backward, Gradients};
 
@@ -10,22 +11,37 @@ pub(crate) type Taps<const K: usize> = Vec<[(usize, f32); K]>;
 
 /// The gradient of a resampling whose weights are products of those of its axes D, H and W.
 pub(crate) fn separable<const K: usize>(call: &Backward<'_>, axes: &[Taps<K>; 3]) -> Result<Gradients> {
-    over_planes(call, |mut plane| {
-        let mut pixel = 0;
-        for d in &axes[0] {
-            for h in &axes[1] {
-                let rows = rows(d, h, plane.size[0]);
-                for w in &axes[2] {
-                    for &(row, weight) in &rows[..] {
-                        for &(column, of_column) in w {
-                            plane.add(pixel, row * plane.size[1] + column, weight * of_column);
-                        }
-                    }
-                    pixel += 1;
-                }
-            }
+    of_x(call, |dense, dst| {
+        if dense.x_view.lanes == 1 {
+            let results = [0, 1, 2].map(|axis| &axes[axis][..]);
+            let readers = PlaneReaders::new(dense.x_view.spatial, results, |_, taps| *taps);
+            fill_planes(dense, dst, |mut plane| {
+                let diff = plane.diff;
+                readers.gather(&mut plane, diff);
+            });
+        } else {
+            fill_planes(dense, dst, |plane| spread(plane, axes));
         }
     })
+}
+
+/// The gradient of a plane of many lanes.
+fn spread<const K: usize>(mut plane: Plane<'_>, axes: &[Taps<K>; 3]) {
+    plane.dst.fill(0.0);
+    let mut pixel = 0;
+    for d in &axes[0] {
+        for h in &axes[1] {
+            let rows = rows(d, h, plane.size[0]);
+            for w in &axes[2] {
+                for &(row, weight) in &rows[..] {
+                    for &(column, of_column) in w {
+                        plane.add(pixel, row * plane.size[1] + column, weight * of_column);
+                    }
+                }
+                pixel += 1;
+            }
+        }
+    }
 }
 
 /// The rows of a plane of depth and height that a row of the result reads.

@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use super::planes::{Plane, over_planes};
+use super::max_rows::{self, RowsLoop};
+use super::planes::{Plane, fill_planes, of_x};
+use super::readers::PlaneReaders;
 use crate::error::Result;
 use crate::kernels::pool::geometry::{Span, Windows};
 use crate::op::{Backward, Gradients};
@@ -54,12 +56,61 @@ macro_rules! for_each_tap {
 /// The gradient of a maximum: all of an element goes to the first largest element of its window, or to the last NaN, as in
 /// PyTorch.
 pub(crate) fn max_pool(call: &Backward<'_>, windows: &Windows) -> Result<Gradients> {
-    over_planes(call, |plane| Width::<GROUP>::dispatch(MaxLoop { plane, windows }))
+    of_x(call, |dense, dst| {
+        fill_planes(dense, dst, |mut plane| {
+            if max_rows::takes(&plane, windows) && !has_nan(plane.x) {
+                Width::<GROUP>::dispatch(RowsLoop { plane: &mut plane, windows });
+            } else {
+                Width::<GROUP>::dispatch(MaxLoop { plane, windows });
+            }
+        });
+    })
 }
 
 /// The gradient of a mean: each element of a window gets an equal part, whose number `count` of the windows says.
 pub(crate) fn avg_pool(call: &Backward<'_>, windows: &Windows) -> Result<Gradients> {
-    over_planes(call, |plane| simd::dispatch(AvgLoop { plane, windows }))
+    of_x(call, |dense, dst| {
+        if dense.x_view.lanes == 1 {
+            let results = [0, 1, 2].map(|axis| &windows.axes[axis].list[..]);
+            let readers = PlaneReaders::new(dense.x_view.spatial, results, |axis, &span| {
+                (0..span.taps).map(move |tap| (windows.at(axis, span, tap), 1.0))
+            });
+            fill_planes(dense, dst, |mut plane| {
+                let parts = simd::dispatch(Parts { diff: plane.diff, windows });
+                readers.gather(&mut plane, &parts);
+            });
+        } else {
+            fill_planes(dense, dst, |plane| simd::dispatch(AvgLoop { plane, windows }));
+        }
+    })
+}
+
+/// What each element of a window gets, of windows of one lane.
+struct Parts<'a> {
+    diff: &'a [f32],
+    windows: &'a Windows,
+}
+
+impl Loop for Parts<'_> {
+    type Out = Vec<f32>;
+    #[inline(always)]
+    fn run(self) -> Vec<f32> {
+        let Parts { diff, windows: Windows { axes: [d, h, w] } } = self;
+        let mut parts = diff.to_vec();
+        let counts: Vec<f32> = w.list.iter().map(|span| span.count as f32).collect();
+        let mut rows = parts.chunks_exact_mut(counts.len());
+        for d in &d.list {
+            for (h, row) in h.list.iter().zip(&mut rows) {
+                let rows = d.count as f32 * h.count as f32;
+                row.iter_mut().zip(&counts).for_each(|(part, count)| *part /= rows * count);
+            }
+        }
+        parts
+    }
+}
+
+fn has_nan(x: &[f32]) -> bool {
+    x.iter().fold(false, |has, x| has | x.is_nan())
 }
 
 struct MaxLoop<'a> {
@@ -71,6 +122,7 @@ impl VectorLoop<GROUP> for MaxLoop<'_> {
     #[inline(always)]
     fn run<V: Vector<GROUP>>(self, proof: V::Proof) {
         let MaxLoop { mut plane, windows } = self;
+        plane.dst.fill(0.0);
         let whole = plane.lanes / GROUP * GROUP;
         let mut left = whole;
         if max_of_groups::<V>(proof, &mut plane, windows, whole) {
@@ -124,20 +176,26 @@ fn lanes_at(data: &[f32], at: usize) -> &[f32; GROUP] {
 /// The lanes from `first` on, one at a time.
 #[inline(always)]
 fn max_of_lanes(plane: &mut Plane<'_>, windows: &Windows, first: usize) {
+    for_each_window!(windows, first..plane.lanes, |i, spans, lane| {
+        max_of_lane(plane, windows, spans, i, lane);
+    });
+}
+
+/// One window of one lane, number `i`.
+#[inline(always)]
+pub(super) fn max_of_lane(plane: &mut Plane<'_>, windows: &Windows, spans: [Span; 3], i: usize, lane: usize) {
     let (lanes, size) = (plane.lanes, plane.size);
-    for_each_window!(windows, first..lanes, |i, spans, lane| {
-        let (mut best, mut place) = (0f32, None);
-        for_each_tap!(windows, spans, size, |pixel| {
-            let at = pixel * lanes + lane;
-            let v = plane.x[at];
-            if place.is_none() || v > best || v.is_nan() {
-                (best, place) = (v, Some(at));
-            }
-        });
-        if let Some(at) = place {
-            plane.dst[at] += plane.diff[i * lanes + lane];
+    let (mut best, mut place) = (0f32, None);
+    for_each_tap!(windows, spans, size, |pixel| {
+        let at = pixel * lanes + lane;
+        let v = plane.x[at];
+        if place.is_none() || v > best || v.is_nan() {
+            (best, place) = (v, Some(at));
         }
     });
+    if let Some(at) = place {
+        plane.dst[at] += plane.diff[i * lanes + lane];
+    }
 }
 
 struct AvgLoop<'a> {
@@ -150,6 +208,7 @@ impl Loop for AvgLoop<'_> {
     #[inline(always)]
     fn run(self) {
         let AvgLoop { mut plane, windows } = self;
+        plane.dst.fill(0.0);
         let lanes = plane.lanes;
         let whole = lanes / GROUP * GROUP;
         avg_of_lanes::<GROUP>(&mut plane, windows, 0..whole);
