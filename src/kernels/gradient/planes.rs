@@ -63,15 +63,14 @@ pub(crate) fn with_dense(
 }
 
 /// The gradient of an op's only operand, whose elements `run` writes.
-pub(super) fn of_x(call: &Backward<'_>, run: impl FnOnce(&Dense<'_>, &mut [f32])) -> Result<Gradients> {
+pub(super) fn of_x(
+    call: &Backward<'_>,
+    run: impl FnOnce(&Dense<'_>, &mut [f32]) -> Result<()>,
+) -> Result<Gradients> {
     if !call.wants(0) {
         return Ok(vec![None]);
     }
-    let made = with_dense(call, |dense, dst| {
-        run(dense, dst);
-        Ok(())
-    })?;
-    Ok(vec![Some(made)])
+    Ok(vec![Some(with_dense(call, run)?)])
 }
 
 /// Calls `of` for each plane of `dst`, which may hold anything before.

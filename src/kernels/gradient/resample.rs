@@ -22,6 +22,7 @@ pub(crate) fn separable<const K: usize>(call: &Backward<'_>, axes: &[Taps<K>; 3]
         } else {
             fill_planes(dense, dst, |plane| spread(plane, axes));
         }
+        Ok(())
     })
 }
 

@@ -7,9 +7,11 @@ use super::planes::{Plane, fill_planes, of_x};
 use super::readers::PlaneReaders;
 use crate::error::Result;
 use crate::kernels::pool::geometry::{Span, Windows};
+use crate::memory::check_room;
 use crate::op::{Backward, Gradients};
 use crate::simd::vectors::{Vector, VectorLoop, VectorWidth, Width};
 use crate::simd::{self, Loop};
+use crate::threads::current_threads;
 
 /// Lanes that a vector loop processes at once.
 const GROUP: usize = 16;
@@ -64,6 +66,7 @@ pub(crate) fn max_pool(call: &Backward<'_>, windows: &Windows) -> Result<Gradien
                 Width::<GROUP>::dispatch(MaxLoop { plane, windows });
             }
         });
+        Ok(())
     })
 }
 
@@ -75,6 +78,8 @@ pub(crate) fn avg_pool(call: &Backward<'_>, windows: &Windows) -> Result<Gradien
             let readers = PlaneReaders::new(dense.x_view.spatial, results, |axis, &span| {
                 (0..span.taps).map(move |tap| (windows.at(axis, span, tap), 1.0))
             });
+            // The parts of a plane for each thread.
+            check_room(call.args.op(), current_threads() * dense.diff_view.plane_len() * size_of::<f32>())?;
             fill_planes(dense, dst, |mut plane| {
                 let parts = simd::dispatch(Parts { diff: plane.diff, windows });
                 readers.gather(&mut plane, &parts);
@@ -82,6 +87,7 @@ pub(crate) fn avg_pool(call: &Backward<'_>, windows: &Windows) -> Result<Gradien
         } else {
             fill_planes(dense, dst, |plane| simd::dispatch(AvgLoop { plane, windows }));
         }
+        Ok(())
     })
 }
 
@@ -98,7 +104,8 @@ impl Loop for Parts<'_> {
         let Parts { diff, windows: Windows { axes: [d, h, w] } } = self;
         let mut parts = diff.to_vec();
         let counts: Vec<f32> = w.list.iter().map(|span| span.count as f32).collect();
-        let mut rows = parts.chunks_exact_mut(counts.len());
+        // An adaptive pool may have no results.
+        let mut rows = parts.chunks_exact_mut(counts.len().max(1));
         for d in &d.list {
             for (h, row) in h.list.iter().zip(&mut rows) {
                 let rows = d.count as f32 * h.count as f32;
