@@ -6,12 +6,12 @@
 
 The models are those that `scripts/compare_onnx.py export` writes. The others are ONNX Runtime's CPU provider, OpenVINO's provider (if its
 package is there; version 1.8.1 runs on Intel's processors alone), and `blocktensor bench` of the same model, if `--binary` names the
-command line. Prints a table in Markdown. Each session
-has a process of its own; they take turns, and the least median of a turn counts. Memory is what such a process has more of once the session
-ran. Some of it are pages of the library's file, which all processes share, and which ONNX Runtime's own
+command line. Prints a table in Markdown. Each turn of
+each session is a process of its own, and the least median of a turn counts: where a process has its memory makes some percent, and so all
+sides have several. Memory is what such a process has more of once the session ran. Some of it are pages of the library's file, which all processes share, and which ONNX Runtime's own
 provider has in ONNX Runtime's library: `--memory` tells what there is without them. Needs an idle machine.
 
-    --seconds S    for each session, 5 without it
+    --seconds S    for each session in all, 4 without it
     --threads N    threads of all, 2 without it
     --option K=V   an option of the provider
     --binary FILE  the command line, such as target/release/blocktensor
@@ -20,7 +20,6 @@ provider has in ONNX Runtime's library: `--memory` tells what there is without t
 
 import argparse
 import contextlib
-import functools
 import json
 import math
 import os
@@ -38,8 +37,8 @@ NETWORKS = [
 ]
 # Threads that ONNX Runtime itself gets, beside those of the provider.
 INTRA_OP = [1, 2, 4]
-# How long a session runs before it is another's turn, and how long its threads may wait for more work before that.
-TURN, REST = 0.5, 0.05
+# How long a session runs in a turn.
+TURN = 0.5
 
 
 def folder():
@@ -107,8 +106,8 @@ def memory(args, name, ours):
     return [(now - then) / 1e6 for now, then in zip(resident(), before, strict=True)]
 
 
-def turns(args, name):
-    """The process of one session: keeps its result, then takes a turn for each line that it reads. Prints what was asked for as JSON."""
+def turn(args, name):
+    """A turn of a session: the seconds of a run, and for which the session is made. Keeps the result."""
     import numpy as np
 
     where, key, intra_op = args.of
@@ -119,15 +118,12 @@ def turns(args, name):
     made = session(args, name, int(intra_op), provider)
     seconds, feeds = time.perf_counter() - began, {made.get_inputs()[0].name: image}
     np.save(f"{where}/{key}{intra_op}.npy", made.run(None, feeds)[0])
-    yield seconds
-    for _ in sys.stdin:
+    runs, end = [], time.perf_counter() + TURN
+    while time.perf_counter() < end:
+        began = time.perf_counter()
         made.run(None, feeds)
-        runs, end = [], time.perf_counter() + TURN
-        while time.perf_counter() < end:
-            began = time.perf_counter()
-            made.run(None, feeds)
-            runs.append(time.perf_counter() - began)
-        yield float(np.median(runs))
+        runs.append(time.perf_counter() - began)
+    return float(np.median(runs)), seconds
 
 
 def of_bench(args, name, where):
@@ -150,44 +146,29 @@ def times(args, name, openvino):
     import numpy as np
 
     kinds = [("cpu", args.threads), *(("ours", n) for n in INTRA_OP), *([("openvino", args.threads)] if openvino else [])]
-    with tempfile.TemporaryDirectory() as where, contextlib.ExitStack() as open_ones:
-        # One after the other, so that the later ones of ours find the times that the first one measured.
+    with tempfile.TemporaryDirectory() as where:
+        # The later sessions of ours find the times that the first one measured.
         os.environ["BLOCKTENSOR_CACHE"] = f"{where}/cache"
-        processes, made = {}, {}
-        for key, n in kinds:
-            command = command_of(args, name, "turns", f"--of={where}", f"--of={key}", f"--of={n}")
-            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-            open_ones.enter_context(process)
-            processes[key, n], made[key, n] = process, json.loads(process.stdout.readline())
-
-        def turn(process):
-            process.stdin.write("\n")
-            process.stdin.flush()
-            return json.loads(process.stdout.readline())
-
-        every = {kind: functools.partial(turn, process) for kind, process in processes.items()}
-        if args.binary:
-            every["bench", 0] = of_bench(args, name, where)
-        seconds = {kind: [] for kind in every}
+        seconds, made = {kind: [] for kind in kinds}, {}
+        bench = None
         for _ in range(max(1, round(args.seconds / TURN))):
-            for kind, one in every.items():
-                seconds[kind].append(one())
-                time.sleep(REST)
+            for kind in kinds:
+                found, making = part(args, name, "turn", *(f"--of={of}" for of in (where, *kind)))
+                seconds[kind].append(found)
+                made.setdefault(kind, making)
+            if args.binary:
+                bench = bench or of_bench(args, name, where)
+                seconds.setdefault(("bench", 0), []).append(bench())
         first = ("ours", INTRA_OP[0])
         want, got = (np.load(f"{where}/{key}{n}.npy").astype(np.float64) for key, n in (kinds[0], first))
         error = np.linalg.norm(got - want) / np.linalg.norm(want)
     return {kind: min(each) * 1e3 for kind, each in seconds.items()}, float(error), made[first]
 
 
-def command_of(args, name, which, *options):
-    """The command line of a process of its own."""
-    given = [f"--threads={args.threads}", *(f"--option={option}" for option in args.option), *options]
-    return [sys.executable, __file__, args.library, name, f"--part={which}", *given]
-
-
 def part(args, name, which, *options):
     """What a process of its own measures."""
-    command = command_of(args, name, which, *options)
+    given = [f"--threads={args.threads}", *(f"--option={option}" for option in args.option), *options]
+    command = [sys.executable, __file__, args.library, name, f"--part={which}", *given]
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()[-1])
 
 
@@ -232,12 +213,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("library")
     parser.add_argument("networks", nargs="*", default=NETWORKS)
-    parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--seconds", type=float, default=4)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--option", action="append", default=[])
     parser.add_argument("--binary")
     parser.add_argument("--memory", action="store_true")
-    parser.add_argument("--part", choices=["turns", "ours", "cpu", "openvino"], help=argparse.SUPPRESS)
+    parser.add_argument("--part", choices=["turn", "ours", "cpu", "openvino"], help=argparse.SUPPRESS)
     parser.add_argument("--of", action="append", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.part:
@@ -245,19 +226,15 @@ def main():
 
         ort.register_execution_provider_library("blocktensor", os.path.abspath(args.library))
         (name,) = args.networks
-        if args.part == "turns":
-            answers = turns(args, name)
-        elif args.part == "openvino":
-            answers = iter([has_openvino()])
-        else:
-            answers = iter([memory(args, name, args.part == "ours")])
-        while True:
-            # Other libraries print to the standard output.
-            with contextlib.redirect_stdout(sys.stderr):
-                answer = next(answers, None)
-            if answer is None:
-                break
-            print(json.dumps(answer), flush=True)
+        # Other libraries print to the standard output.
+        with contextlib.redirect_stdout(sys.stderr):
+            if args.part == "turn":
+                answer = turn(args, name)
+            elif args.part == "openvino":
+                answer = has_openvino()
+            else:
+                answer = memory(args, name, args.part == "ours")
+        print(json.dumps(answer))
     elif args.memory:
         memory_table(args)
     else:
