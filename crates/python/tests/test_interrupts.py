@@ -84,7 +84,9 @@ def interrupted(program, folder, monkeypatch, begun="planning", after="(1, 34, 9
     sent = time.monotonic()
     line = child.stdout.readline()
     took = time.monotonic() - sent
-    out, _ = child.communicate(timeout=60)
+    # Not `communicate`: it loses what `readline` has read beyond the line.
+    out = child.stdout.read()
+    child.wait(timeout=60)
     assert (line, child.returncode) == ("interrupted\n", 7)
     assert out == f"{after}\n"
     # Half a second where the machine is not busy.
