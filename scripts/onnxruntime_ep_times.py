@@ -11,7 +11,7 @@ each session is a process of its own, and the least median of a turn counts: whe
 sides have several. Memory is what such a process has more of once the session ran. Some of it are pages of the library's file, which all processes share, and which ONNX Runtime's own
 provider has in ONNX Runtime's library: `--memory` tells what there is without them. Needs an idle machine.
 
-    --seconds S    for each session in all, 4 without it
+    --seconds S    for each session in all, beside as many of warm-up, 4 without it
     --threads N    threads of all, 2 without it
     --option K=V   an option of the provider
     --binary FILE  the command line, such as target/release/blocktensor
@@ -118,12 +118,18 @@ def turn(args, name):
     made = session(args, name, int(intra_op), provider)
     seconds, feeds = time.perf_counter() - began, {made.get_inputs()[0].name: image}
     np.save(f"{where}/{key}{intra_op}.npy", made.run(None, feeds)[0])
-    runs, end = [], time.perf_counter() + TURN
-    while time.perf_counter() < end:
-        began = time.perf_counter()
-        made.run(None, feeds)
-        runs.append(time.perf_counter() - began)
-    return float(np.median(runs)), seconds
+
+    def runs(length):
+        taken, end = [], time.perf_counter() + length
+        while time.perf_counter() < end:
+            began = time.perf_counter()
+            made.run(None, feeds)
+            taken.append(time.perf_counter() - began)
+        return taken
+
+    # The first runs of a process are slower.
+    runs(TURN)
+    return float(np.median(runs(TURN))), seconds
 
 
 def of_bench(args, name, where):
