@@ -6,10 +6,10 @@
 
 The models are those that `scripts/compare_onnx.py export` writes. The others are ONNX Runtime's CPU provider, OpenVINO's provider (if its
 package is there; version 1.8.1 runs on Intel's processors alone), and `blocktensor bench` of the same model, if `--binary` names the
-command line. Prints a table in Markdown. Each turn of
-each session is a process of its own, and the least median of a turn counts: where a process has its memory makes some percent, and so all
-sides have several. Memory is what such a process has more of once the session ran. Some of it are pages of the library's file, which all processes share, and which ONNX Runtime's own
-provider has in ONNX Runtime's library: `--memory` tells what there is without them. Needs an idle machine.
+command line. Prints a table in Markdown. Each turn of each session is a process of its own, and the least median of a turn counts: where a
+process has its memory makes some percent, and so all sides have several. Memory is what such a process has more of once the session ran.
+Some of it are pages of the library's file, which all processes share, and which ONNX Runtime's own provider has in ONNX Runtime's library:
+`--memory` tells what there is without them. Needs an idle machine.
 
     --seconds S    for each session in all, beside as many of warm-up, 4 without it
     --threads N    threads of all, 2 without it

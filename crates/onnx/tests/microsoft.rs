@@ -93,6 +93,12 @@ fn quantised_numbers() {
     };
     assert_eq!(axis(1), [8.0, 3.0, -4.0, 0.0]);
     assert_eq!(axis(0), [8.0, 8.0, 0.0, 0.0]);
+    for op in ["QuantizeLinear", "DequantizeLinear"] {
+        let model = Model::new().input("x", &[4]).pair("a", 2.0, DataType::UINT8, 0);
+        let model = of_microsoft(model.node(op, &["x", "a_scale", "a_zero", "x"], &["y"])).output("y");
+        let error = model.run_on(vec![]).expect_err("an error");
+        assert!(error.contains("this op has at most 3"), "{error}");
+    }
 }
 
 #[test]

@@ -36,12 +36,12 @@ const FUSED_MATMUL: Attributes = &[
 ];
 
 pub(super) const OPS: &[Op] = &[
-    op("DequantizeLinear", dequantize_linear, &[("axis", Kind::Int)]),
+    op("DequantizeLinear", dequantize, &[("axis", Kind::Int)]),
     op("FusedConv", fused_conv, FUSED_CONV),
     op("FusedGemm", fused_gemm, FUSED_GEMM),
     op("FusedMatMul", fused_matmul, FUSED_MATMUL),
     op("Gelu", gelu, &[]),
-    op("QuantizeLinear", quantize_linear, &[("axis", Kind::Int)]),
+    op("QuantizeLinear", quantize, &[("axis", Kind::Int)]),
     op("QuickGelu", quick_gelu, &[("alpha", Kind::Float)]),
     op("SkipLayerNormalization", skip_layer_norm, &[("epsilon", Kind::Float)]),
 ];
@@ -53,6 +53,16 @@ pub(super) fn check_count(inputs: &[Option<Value>], most: usize, cx: &Expansion<
     }
     let rule = format!("this op has at most {most}");
     Err(cx.invalid("number of inputs", inputs.len(), rule, "save the model again"))
+}
+
+fn quantize(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+    check_count(inputs, 3, cx)?;
+    quantize_linear(node, inputs, cx)
+}
+
+fn dequantize(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+    check_count(inputs, 3, cx)?;
+    dequantize_linear(node, inputs, cx)
 }
 
 /// `Conv`, then a sum with a fourth input, then an activation.

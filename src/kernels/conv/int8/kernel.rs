@@ -236,8 +236,8 @@ impl Tile for SummedBlock<'_, '_, '_> {
     }
 }
 
-/// Adds up rows of a block whose lanes each read their own channel, each row into the next sink. `row` is the first, and the source of the next
-/// begins `step` **bytes** further on. Taps of the kernel's rows are those of `taps` that begin one.
+/// Adds up rows of a block whose lanes each read their own channel, each row into the next sink. `row` is the first. The source of the
+/// next begins `step` **bytes** further on. Taps of the kernel's rows are those of `taps` that begin one.
 pub(super) fn own(row: Row<'_>, step: usize, shifts: Shifts, sinks: &mut dyn Iterator<Item = Sink<'_>>) {
     bytes::dispatch(Own { row, step, shifts, sinks });
 }

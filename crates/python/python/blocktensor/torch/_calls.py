@@ -377,10 +377,11 @@ def _result(name: str, form: Form, arguments: list[Any], keywords: dict[str, Any
             raise Unsupported("no op of blocktensor does what it does in training mode")
         raise Unsupported("training mode; call `model.eval()`, or pass `training=False`")
     if form.has_dtype:
-        for x in (*values, *named.values()):
-            if isinstance(x, torch.dtype) and x != torch.float32:
+        dtypes = [x for x in (*values, *named.values()) if isinstance(x, torch.dtype)]
+        for x in dtypes:
+            if x != torch.float32:
                 raise Unsupported(f"a result of {x}; its result is f32")
-        if name not in FACTORIES and torch.float32 in (*values, *named.values()):
+        if dtypes and name not in FACTORIES:
             # As PyTorch, which converts before it computes.
             values = [x if not isinstance(x, Value) or x.tensor.dtype == "f32" else value_of(x.tensor.to_dtype("f32")) for x in values]
     if name not in TABLE:

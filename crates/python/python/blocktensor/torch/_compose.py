@@ -333,11 +333,10 @@ def variance(
 
 @aten("any", "all")
 def truth_of_all(b: Builder, x: Value, dim: Any = None, keepdim: bool = False) -> Value:
-    # Sums are defined of no elements too, and none of ones rounds to 0.
-    if b.name == "any":
-        return b.op("ne_scalar", x=b.op("sum", x=_truth(b, x), axes=axes_of(dim), keepdim=keepdim), other=0.0)
-    others = as_f32(b, b.op("eq_scalar", x=_truth(b, x), other=0.0))
-    return b.op("eq_scalar", x=b.op("sum", x=others, axes=axes_of(dim), keepdim=keepdim), other=0.0)
+    # Sums are defined of no elements too, and none of ones rounds to 0. All are true where none is not.
+    is_any = b.name == "any"
+    found = b.op("sum", x=_truth(b, x if is_any else logical_not(b, x)), axes=axes_of(dim), keepdim=keepdim)
+    return b.op("ne_scalar" if is_any else "eq_scalar", x=found, other=0.0)
 
 
 @aten("logsumexp")
